@@ -1,0 +1,71 @@
+package scheduler
+
+import "time"
+
+// All returns the schedule that keeps every given limit at once: units leave when
+// all of them allow it, and each is charged what really left. A call that one
+// limit holds back takes nothing from the others, so waits do not add up.
+//
+// Its Next is exact for ahead = 0, and for ahead > 0 if all limits are GCRAs and
+// the units ahead come one by one; otherwise it is a lower bound. Its Rate is the
+// slowest one and its MaxCost the smallest one.
+//
+// All without a limit delays nothing. A nil Scheduler is a programming error and
+// panics.
+func All(s ...Scheduler) Scheduler {
+	limits := make(all, len(s))
+	for i, limit := range s {
+		if limit == nil {
+			panic("scheduler: All: nil Scheduler")
+		}
+		limits[i] = limit
+	}
+	return limits
+}
+
+type all []Scheduler
+
+func (a all) Next(t time.Time, ahead, n int64) time.Time {
+	if ahead > 0 {
+		// Units that one limit holds back leave late for the others too. From the
+		// departure of the first unit on each limit can be asked alone: of two
+		// limits in a row the slower one alone is never exceeded.
+		t = a.soonest(t, 0, 1)
+	}
+	return a.soonest(t, ahead, n)
+}
+
+// soonest returns the latest of all answers: what may leave at one instant may
+// leave at every later one.
+func (a all) soonest(t time.Time, ahead, n int64) time.Time {
+	next := t
+	for _, limit := range a {
+		next = later(next, limit.Next(t, ahead, n))
+	}
+	return next
+}
+
+func (a all) Commit(due, left time.Time, n int64) {
+	for _, limit := range a {
+		limit.Commit(due, left, n)
+	}
+}
+
+func (a all) MaxCost() int64 {
+	lowest := int64(maxInt64)
+	for _, limit := range a {
+		lowest = min(lowest, limit.MaxCost())
+	}
+	return lowest
+}
+
+// Rate returns the slowest rate among the limits that have one.
+func (a all) Rate() Rate {
+	slowest := Unlimited
+	for _, limit := range a {
+		if l, ok := limit.(interface{ Rate() Rate }); ok && l.Rate().Cmp(slowest) < 0 {
+			slowest = l.Rate()
+		}
+	}
+	return slowest
+}

@@ -1,0 +1,79 @@
+package scheduler_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/sluice-go/sluice/scheduler"
+	"github.com/sluice-go/sluice/scheduler/schedulertest"
+)
+
+func TestAllConformance(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 5 {
+		type limit struct{ units, burst int64 }
+		limits := make([]limit, 1+rng.IntN(3))
+		for i := range limits {
+			limits[i] = limit{units: 1 + rng.Int64N(20), burst: 1 + rng.Int64N(6)}
+		}
+		schedulertest.Run(t, schedulertest.Config{
+			New: func() scheduler.Scheduler {
+				members := make([]scheduler.Scheduler, len(limits))
+				for i, l := range limits {
+					members[i] = newGCRA(t, scheduler.PerSecond(l.units), l.burst)
+				}
+				return scheduler.All(members...)
+			},
+			Step:       100 * time.Millisecond,
+			ExactAhead: true,
+		})
+	}
+}
+
+// One limit has run dry while another still owes, so units leave late for both.
+func TestAllPredictsFromTheFirstDeparture(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 2000 {
+		members := make([]scheduler.Scheduler, 2+rng.IntN(2))
+		for i := range members {
+			members[i] = newGCRA(t, scheduler.PerSecond(1+rng.Int64N(20)), 1+rng.Int64N(6))
+			if owed := rng.Int64N(40); owed > 0 {
+				members[i].Commit(origin, origin, owed)
+			}
+		}
+		s := scheduler.All(members...)
+		ahead, n := rng.Int64N(20), 1+rng.Int64N(8)
+		now := origin.Add(time.Duration(rng.Int64N(int64(time.Second))))
+		predicted := s.Next(now, ahead, n)
+		for range ahead {
+			due := s.Next(now, 0, 1)
+			s.Commit(due, due, 1)
+		}
+		assert.Equal(t, s.Next(now, 0, n), predicted, "ahead %d, cost %d", ahead, n)
+	}
+}
+
+func TestAllWaitsAreNotSummed(t *testing.T) {
+	s := scheduler.All(newGCRA(t, scheduler.PerMinute(60), 1), newGCRA(t, scheduler.PerSecond(4), 1))
+	assert.Equal(t, []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second}, drain(s, 5))
+}
+
+func TestAllTellsTheSlowestRate(t *testing.T) {
+	rated := func(s ...scheduler.Scheduler) scheduler.Rate {
+		return scheduler.All(s...).(interface{ Rate() scheduler.Rate }).Rate()
+	}
+	assert.Equal(t, scheduler.Unlimited, rated())
+	assert.Equal(t, scheduler.PerMinute(59), rated(
+		newGCRA(t, scheduler.PerSecond(1), 1), newGCRA(t, scheduler.PerMinute(59), 1), newGCRA(t, scheduler.PerMinute(60), 1)))
+}
+
+func TestAllRefusesNil(t *testing.T) {
+	assert.Panics(t, func() { scheduler.All(nil) })
+}
+
+func TestAllOfNothingDelaysNothing(t *testing.T) {
+	assert.Equal(t, []time.Duration{0, 0, 0}, drain(scheduler.All(), 3))
+}

@@ -1,0 +1,58 @@
+// Package scheduler computes when a call may leave.
+//
+// A [Scheduler] is a pure state machine: time is an argument, and nothing here
+// reads a clock, starts a goroutine, takes a lock or sleeps. Package shaper makes
+// callers wait until the instants that a Scheduler names; use this package alone
+// to simulate a limit, to meter one with [Allow], or to write a schedule of your
+// own and hold it against the suite in package schedulertest.
+//
+// # The GCRA on one screen
+//
+// The Generic Cell Rate Algorithm (ITU-T Recommendation I.371, ATM Forum Traffic
+// Management 4.1) keeps one instant per limit: the theoretical arrival time TAT,
+// when the next unit would leave if the line never ran dry. T is the emission
+// interval, the inverse of the rate. [GCRA] uses its virtual scheduling form to
+// pace, so a unit that comes early is not dropped but given its due time. Five
+// calls a to e at 10 per second (T = 100 ms), burst B = 1:
+//
+//	ms       0       100     200     300     400     500     600
+//	         |-------|-------|-------|-------|-------|-------|----
+//	arrive   abc                                 d     e
+//	leave    a       b       c                   d       e
+//	TAT              a       b       c                   d       e
+//
+// The last row shows where TAT stands once that call has left.
+//
+//   - a finds TAT in the past: it leaves at once, and TAT becomes 0 + T.
+//   - b and c arrive at 0 too. They are due at TAT: 100 and 200 ms.
+//   - d arrives at 450 ms, after TAT (300 ms): the line ran dry. d leaves at once
+//     and TAT becomes 450 + T. What was not used meanwhile is lost; that is why
+//     idle time opens no gate for a burst.
+//   - e arrives at 530 ms, before TAT, and is due at 550 ms.
+//
+// A burst B > 1 lets units go up to (B-1)·T before TAT: the token bucket of
+// capacity B. The tolerance J, the standard's cell delay variation tolerance
+// (CDVT), is the lateness that the schedule absorbs: a unit that was due at 100 ms
+// and left at 101 because a timer was late still puts TAT at 200 ms. In every
+// closed window of length w at most B + floor((w+J)/T) units leave.
+//
+// # Words
+//
+//   - unit, cost: a call costs one unit unless it says otherwise
+//   - rate, T: units per period, an exact fraction; T is the emission interval
+//   - TAT: the theoretical arrival time of the next unit
+//   - burst B: units that may leave back to back after a long idle spell
+//   - due: the earliest instant at which a call may leave
+//   - left: the instant at which it really left, never before due
+//   - tolerance J: lateness that the schedule absorbs
+//   - line: the calls that wait, in order
+//
+// # Exactness
+//
+// A [Rate] is a fraction and stays one. Instants are whole nanoseconds plus a
+// fraction in lowest terms, so nothing is rounded until an answer is given, and
+// then upwards: a unit may leave less than 1 ns late and never early. At 3 per
+// second the units leave at 0, 333.333334, 666.666667 and 1000.000000 ms, and
+// 10,800 leave in an hour. Sums and products that go beyond 292 years stay there;
+// none wraps around.
+package scheduler

@@ -1,0 +1,177 @@
+package scheduler
+
+import (
+	"fmt"
+	"time"
+)
+
+// GCRA is the Generic Cell Rate Algorithm in its virtual scheduling form (ITU-T
+// Recommendation I.371, annex A; ATM Forum Traffic Management 4.1), used to pace:
+// instead of telling which units do not conform it tells when each will.
+//
+// Its whole state is the theoretical arrival time, TAT: when the next unit would
+// leave if the line never ran dry. With emission interval T and burst B
+//
+//	due of n units = max(t, TAT - (B - min(n, B))·T)
+//	after them     TAT = max(TAT, d) + n·T    with d = max(due, left - J)
+//
+// It guarantees that at most B + floor((w+J)/T) units leave in any closed window
+// of length w: B at once after an idle spell, then one every T. With B = 1, the
+// usual choice, units are evenly spaced; a larger B makes it a token bucket of
+// that capacity.
+//
+// The tolerance J (the standard's CDVT) is how much lateness of a departure the
+// schedule absorbs, so that late timers do not add up and lower the rate. A
+// departure that is later restarts the schedule at J before it: the time missed
+// is lost and not caught up in a burst.
+//
+// A cost above B leaves when the bucket is full and is paid off afterwards, so no
+// cost wedges the line: [GCRA.MaxCost] has no bound.
+//
+// Time is kept in integers, without rounding: at 3 per second the hour holds
+// 10,800 units. Only the answer is rounded, up to the next whole nanosecond.
+// [GCRA.Next] is exact for any ahead, whatever costs those units come in, as
+// long as nobody is late.
+//
+// GCRA is not safe for concurrent use.
+type GCRA struct {
+	rate      Rate
+	burst     int64
+	tolerance time.Duration
+
+	pace pace
+	// TAT is tat and frac/pace.den of a nanosecond more. Callers know instants in
+	// whole nanoseconds and due times are rounded up to them, so an instant stands
+	// for the nanosecond that ends with it: TAT is reached once it lies in there.
+	// Otherwise each unit would lose a fraction.
+	tat  time.Time
+	frac uint64
+	// seen is the latest d of a departure; a t before it is stale.
+	seen time.Time
+}
+
+// A GCRAOption changes a [GCRA] that [NewGCRA] makes.
+type GCRAOption func(*GCRA)
+
+// WithTolerance sets the tolerance J: the lateness of a departure that the
+// schedule absorbs. The default is 0, which is strict.
+func WithTolerance(j time.Duration) GCRAOption {
+	return func(g *GCRA) { g.tolerance = j }
+}
+
+// NewGCRA returns a pacer for the rate that lets burst units leave back to back
+// after an idle spell. With [Unlimited] the burst has no effect.
+//
+// It refuses an invalid rate, a burst below 1, a tolerance below 0 and a burst
+// that takes longer than 292 years to fill.
+func NewGCRA(r Rate, burst int64, opts ...GCRAOption) (*GCRA, error) {
+	g := &GCRA{burst: burst}
+	for _, opt := range opts {
+		opt(g)
+	}
+	if burst < 1 {
+		return nil, fmt.Errorf("scheduler: burst %d: must be at least 1", burst)
+	}
+	if g.tolerance < 0 {
+		return nil, fmt.Errorf("scheduler: tolerance %v: must not be negative", g.tolerance)
+	}
+	if err := checkRate(r, burst); err != nil {
+		return nil, err
+	}
+	g.rate, g.pace = r, newPace(r)
+	return g, nil
+}
+
+func checkRate(r Rate, burst int64) error {
+	if err := r.Validate(); err != nil {
+		return err
+	}
+	if r.For(burst) == never {
+		return fmt.Errorf("scheduler: burst %d at rate %v: takes longer than %v", burst, r, never)
+	}
+	return nil
+}
+
+// Rate returns the rate that the schedule runs at.
+func (g *GCRA) Rate() Rate { return g.rate }
+
+// Burst returns how many units may leave back to back after an idle spell.
+func (g *GCRA) Burst() int64 { return g.burst }
+
+// MaxCost returns the largest int64: every cost leaves.
+func (g *GCRA) MaxCost() int64 { return maxInt64 }
+
+// Next implements [Scheduler].
+func (g *GCRA) Next(t time.Time, ahead, n int64) time.Time {
+	t = later(t, g.seen)
+	ahead, n = max(ahead, 0), max(n, 1)
+
+	// Count from the start of the nanosecond that ends at t, so that a TAT
+	// within it keeps its fraction.
+	start := t.Add(-1)
+	wait := g.owed(start)
+	if wait == (span{}) {
+		wait = span{ns: 1} // the line has run dry: the schedule starts at t
+	}
+	// A burst lets n units go this many intervals before TAT.
+	if early := g.burst - min(n, g.burst); ahead >= early {
+		wait = g.pace.plus(wait, g.pace.times(ahead-early))
+	} else {
+		wait = g.pace.minus(wait, g.pace.times(early-ahead))
+	}
+	return later(t, start.Add(wait.ceil()))
+}
+
+// Commit implements [Scheduler].
+func (g *GCRA) Commit(due, left time.Time, n int64) {
+	d := later(later(due, left.Add(-g.tolerance)), g.seen)
+	g.seen = d
+	if g.owed(d.Add(-1)) == (span{}) {
+		g.tat, g.frac = d, 0
+	}
+	g.advance(g.pace.times(n))
+}
+
+// SetRate changes the rate as of now. Units that are owed stay owed, and their
+// time is recomputed: half a unit owed at 10/s is half a unit owed at 5/s. On an
+// error nothing has changed.
+func (g *GCRA) SetRate(now time.Time, r Rate) error {
+	if err := checkRate(r, g.burst); err != nil {
+		return err
+	}
+	now = later(now, g.seen)
+	owed := g.owed(now)
+	if owed == (span{}) {
+		g.rate, g.pace, g.frac = r, newPace(r), 0
+		return nil
+	}
+	owed, g.pace = g.pace.convert(owed, newPace(r))
+	g.rate, g.tat, g.frac = r, now, 0
+	g.advance(owed)
+	return nil
+}
+
+// owed returns how far TAT lies after t, or nothing if the line has run dry.
+func (g *GCRA) owed(t time.Time) span {
+	d := g.tat.Sub(t)
+	if d < 0 {
+		return span{}
+	}
+	if d == never {
+		return forever
+	}
+	return span{ns: uint64(d), frac: g.frac}
+}
+
+// advance moves TAT by s.
+func (g *GCRA) advance(s span) {
+	s = g.pace.plus(s, span{frac: g.frac})
+	g.tat, g.frac = g.tat.Add(time.Duration(s.ns)), s.frac
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,151 @@
+package scheduler
+
+import (
+	"math/big"
+	"math/bits"
+	"time"
+)
+
+// A span is a length of time that need not be a whole number of nanoseconds:
+// ns of them and frac/den of one more, with 0 <= frac < den. The pace that made
+// it knows den. A span that would be longer than a Duration stays at forever.
+type span struct {
+	ns   uint64
+	frac uint64
+}
+
+var forever = span{ns: uint64(never)}
+
+// ceil rounds up to whole nanoseconds: waiting longer than the exact span is
+// allowed, waiting shorter is not.
+func (s span) ceil() time.Duration {
+	if s.frac > 0 && s.ns < uint64(never) {
+		s.ns++
+	}
+	return time.Duration(s.ns)
+}
+
+// A pace is a rate made ready for exact arithmetic: the emission interval T is
+// period/units nanoseconds in lowest terms, and fractions of a nanosecond are
+// counted in 1/den, where den is a multiple of units. So sums and multiples of T
+// are exact for every rate, in integers, whatever their number.
+type pace struct {
+	units, period uint64
+	den           uint64
+}
+
+// maxDen leaves room for the sum of two fractions in a uint64.
+const maxDen = 1 << 63
+
+func newPace(r Rate) pace {
+	if r.unlimited {
+		return pace{units: 1, period: 0, den: 1}
+	}
+	u, p := uint64(r.units), uint64(r.period)
+	g := gcd(u, p)
+	return pace{units: u / g, period: p / g, den: u / g}
+}
+
+// times returns n·T. A negative n counts as 0.
+func (p pace) times(n int64) span {
+	if n <= 0 {
+		return span{}
+	}
+	hi, lo := bits.Mul64(uint64(n), p.period)
+	if hi >= p.units { // the quotient needs more than 64 bits
+		return forever
+	}
+	ns, rest := bits.Div64(hi, lo, p.units)
+	if ns >= uint64(never) {
+		return forever
+	}
+	return span{ns: ns, frac: rest * (p.den / p.units)}
+}
+
+// plus returns a+b.
+func (p pace) plus(a, b span) span {
+	sum := span{ns: a.ns + b.ns, frac: a.frac + b.frac}
+	if sum.frac >= p.den {
+		sum.frac -= p.den
+		sum.ns++
+	}
+	if sum.ns >= uint64(never) {
+		return forever
+	}
+	return sum
+}
+
+// minus returns a-b, or nothing where b is the longer one.
+func (p pace) minus(a, b span) span {
+	if a.ns < b.ns || a.ns == b.ns && a.frac <= b.frac {
+		return span{}
+	}
+	if a == forever {
+		return forever
+	}
+	diff := span{ns: a.ns - b.ns, frac: a.frac - b.frac}
+	if a.frac < b.frac {
+		diff.frac += p.den
+		diff.ns--
+	}
+	return diff
+}
+
+// convert returns, for owed time at pace p, the time that the same units are
+// worth at pace q, and q with a den in which that time is exact. Where no den of
+// 63 bits can hold it, it is rounded up by less than 1/den.
+func (p pace) convert(owed span, q pace) (span, pace) {
+	if p.period == 0 || q.period == 0 {
+		return span{}, q // without an interval no time is worth a unit
+	}
+	// owed · T(q)/T(p) = (ns·den + frac)/den · (period(q)·units(p)) / (units(q)·period(p))
+	num := new(big.Int).SetUint64(owed.ns)
+	num.Mul(num, bigUint(p.den)).Add(num, bigUint(owed.frac))
+	num.Mul(num, bigUint(q.period)).Mul(num, bigUint(p.units))
+	den := new(big.Int).Mul(bigUint(p.den), bigUint(q.units))
+	den.Mul(den, bigUint(p.period))
+
+	ns, rest := num.QuoRem(num, den, new(big.Int))
+	if !ns.IsUint64() || ns.Uint64() >= uint64(never) {
+		return forever, q
+	}
+	out := span{ns: ns.Uint64()}
+	if rest.Sign() == 0 {
+		return out, q
+	}
+	frac := new(big.Rat).SetFrac(rest, den)
+	q.den = denFor(q.units, frac.Denom())
+
+	scaled := new(big.Int).Mul(frac.Num(), bigUint(q.den))
+	quo, rem := scaled.QuoRem(scaled, frac.Denom(), new(big.Int))
+	out.frac = quo.Uint64()
+	if rem.Sign() > 0 {
+		out.frac++
+	}
+	if out.frac == q.den {
+		return span{ns: out.ns + 1}, q
+	}
+	return out, q
+}
+
+// denFor returns the least common multiple of units and want if it fits, and
+// else the largest multiple of units that does.
+func denFor(units uint64, want *big.Int) uint64 {
+	if want.IsUint64() {
+		w := want.Uint64()
+		hi, lo := bits.Mul64(units/gcd(units, w), w)
+		if hi == 0 && lo <= maxDen {
+			return lo
+		}
+	}
+	return maxDen / units * units
+}
+
+func bigUint(n uint64) *big.Int { return new(big.Int).SetUint64(n) }
+
+func gcd(a, b uint64) uint64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}

@@ -1,0 +1,37 @@
+package scheduler
+
+import "time"
+
+// A Scheduler answers one question: when may a call leave? It is a pure state
+// machine. Time is an argument; a Scheduler reads no clock, starts no goroutine
+// and takes no lock, and so it is not safe for concurrent use.
+//
+// A caller asks Next, waits until that instant by its own means, and reports the
+// departure with Commit. Between the two nothing is reserved: a caller that gives
+// up has nothing to hand back.
+//
+// An implementation must pass the suite in package schedulertest. In particular
+//
+//   - Next is exact for ahead = 0: at the instant it returns, n units may leave,
+//     and one nanosecond earlier they may not;
+//   - for ahead > 0 it is never later than what really comes out, and each
+//     implementation says when it is exact;
+//   - a t before the latest instant on the schedule counts as that instant, so a
+//     stale clock reading mints no capacity;
+//   - no argument makes it panic, return an instant before t, or wrap around: a
+//     wait beyond 292 years is cut to 292 years after t. An ahead below 0 counts
+//     as 0, an n below 1 as 1.
+//
+// A Scheduler may also have the method Rate() [Rate], the rate that it sustains.
+// The bound on the backlog of a line needs it.
+type Scheduler interface {
+	// Next returns the earliest instant, not before t, at which n units may
+	// leave once ahead more units have left before them. It changes nothing.
+	Next(t time.Time, ahead, n int64) time.Time
+
+	// Commit records that n units that were due at due left at left.
+	Commit(due, left time.Time, n int64)
+
+	// MaxCost is the largest n that can ever leave.
+	MaxCost() int64
+}
