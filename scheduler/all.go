@@ -59,6 +59,15 @@ func (a all) MaxCost() int64 {
 	return lowest
 }
 
+// Forfeit passes on to the limits that can save units up; see [GCRA.Forfeit].
+func (a all) Forfeit(t time.Time, keep int64) {
+	for _, limit := range a {
+		if l, ok := limit.(interface{ Forfeit(time.Time, int64) }); ok {
+			l.Forfeit(t, keep)
+		}
+	}
+}
+
 // Rate returns the slowest rate among the limits that have one.
 func (a all) Rate() Rate {
 	slowest := Unlimited

@@ -151,6 +151,21 @@ func (g *GCRA) SetRate(now time.Time, r Rate) error {
 	return nil
 }
 
+// Forfeit gives up what was saved up until t: of the units that might leave at t
+// back to back only the given number may, and further ones each T later. Whoever
+// closed a gate calls it when the gate opens, so that the time behind the gate is
+// no licence for a burst. A keep above the burst counts as the burst.
+func (g *GCRA) Forfeit(t time.Time, keep int64) {
+	t = later(t, g.seen)
+	start := t.Add(-1) // see Next
+	floor := g.pace.plus(span{ns: 1}, g.pace.times(g.burst-min(max(keep, 1), g.burst)))
+	owed := g.owed(start)
+	if owed.ns < floor.ns || owed.ns == floor.ns && owed.frac < floor.frac {
+		g.tat, g.frac = start, 0
+		g.advance(floor)
+	}
+}
+
 // owed returns how far TAT lies after t, or nothing if the line has run dry.
 func (g *GCRA) owed(t time.Time) span {
 	d := g.tat.Sub(t)

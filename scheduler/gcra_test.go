@@ -264,3 +264,30 @@ func FuzzGCRA(f *testing.F) {
 		}
 	})
 }
+
+func TestGCRAForfeit(t *testing.T) {
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	for _, tt := range []struct {
+		name       string
+		used, keep int64
+		want       []time.Duration // of three units that wait at 1 s
+	}{
+		{"a full bucket", 1, 1, []time.Duration{ms(1000), ms(1100), ms(1200)}},
+		{"keeps two", 1, 2, []time.Duration{ms(1000), ms(1000), ms(1100)}},
+		{"keeps no more than the burst", 1, 9, []time.Duration{ms(1000), ms(1000), ms(1000)}},
+		{"keep below 1", 1, -1, []time.Duration{ms(1000), ms(1100), ms(1200)}},
+		{"what is owed stays owed", 20, 1, []time.Duration{ms(1800), ms(1900), ms(2000)}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := newGCRA(t, scheduler.PerSecond(10), 3)
+			g.Commit(origin, origin, tt.used)
+			open := origin.Add(time.Second)
+			g.Forfeit(open, tt.keep)
+			for _, want := range tt.want {
+				due := g.Next(open, 0, 1)
+				assert.Equal(t, want, due.Sub(origin))
+				g.Commit(due, due, 1)
+			}
+		})
+	}
+}

@@ -22,8 +22,14 @@ import "time"
 //     wait beyond 292 years is cut to 292 years after t. An ahead below 0 counts
 //     as 0, an n below 1 as 1.
 //
-// A Scheduler may also have the method Rate() [Rate], the rate that it sustains.
-// The bound on the backlog of a line needs it.
+// A Scheduler may also have the methods
+//
+//	Rate() Rate                           // the rate that it sustains
+//	SetRate(now time.Time, r Rate) error  // as GCRA.SetRate
+//	Forfeit(t time.Time, keep int64)      // as GCRA.Forfeit
+//
+// A line needs the first to bound its backlog, the second to change its rate and
+// the third to resume evenly after a hold.
 type Scheduler interface {
 	// Next returns the earliest instant, not before t, at which n units may
 	// leave once ahead more units have left before them. It changes nothing.

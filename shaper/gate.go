@@ -1,0 +1,73 @@
+package shaper
+
+import (
+	"time"
+
+	"github.com/sluice-go/sluice/scheduler"
+)
+
+// A gate stops the whole line, for some time or until further notice.
+type gate struct {
+	paused bool
+	// openAt is when the latest hold ends or the latest pause ended: nobody is due
+	// before it.
+	openAt time.Time
+	// reopening: nobody has left since openAt.
+	reopening bool
+}
+
+func (g *gate) openLocked(now time.Time) bool {
+	return !g.paused && !g.openAt.After(now)
+}
+
+// passLocked is called when a unit leaves. The first one behind a closed gate
+// leaves at once and the next one T later: the time behind the gate has saved no
+// burst up.
+func (g *gate) passLocked(s scheduler.Scheduler, cost int64) {
+	if !g.reopening {
+		return
+	}
+	g.reopening = false
+	if saving, ok := s.(interface{ Forfeit(time.Time, int64) }); ok {
+		saving.Forfeit(g.openAt, cost)
+	}
+}
+
+// Pause stops the line until [Shaper.Resume]. Calls go on to join it, within its
+// bounds.
+func (s *Shaper) Pause() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gate.paused = true
+	s.dispatchLocked(s.time.now())
+}
+
+// Resume lifts a pause and a hold. The first call leaves at once, the next T
+// later, whatever the burst.
+func (s *Shaper) Resume() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.time.now()
+	if s.gate.openLocked(now) {
+		return
+	}
+	s.gate = gate{openAt: now, reopening: true}
+	s.dispatchLocked(now)
+}
+
+// HoldUntil stops the line until t. A hold only ever moves forward: of two the
+// later one stands. A waiting call that cannot leave before the deadline of its
+// context any more is refused at once, with [ErrDeadline]. When the hold ends, the
+// first call leaves at once and the next T later, whatever the burst.
+func (s *Shaper) HoldUntil(t time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.time.now()
+	until := s.time.at(now, t)
+	if !until.After(later(now, s.gate.openAt)) {
+		return
+	}
+	s.gate.openAt, s.gate.reopening = until, true
+	s.dismissLateLocked(now)
+	s.dispatchLocked(now)
+}

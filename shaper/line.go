@@ -1,0 +1,109 @@
+package shaper
+
+import (
+	"math"
+	"time"
+)
+
+// A call waits in the line for its answer. Its ready channel gets exactly one
+// value for each time that the call is in the line, when it is taken out of it
+// with an answer; a caller that gives up takes the call out itself.
+type call struct {
+	cost     int64
+	arrived  time.Time
+	deadline time.Time // zero: none
+
+	waiting bool  // in the line
+	err     error // the answer, nil for a grant; set before ready gets its value
+	ready   chan struct{}
+
+	// timer wakes the caller when it is head of the line and due. Only the head's
+	// is ever armed. Shapers with a clock of their user's have none.
+	timer *time.Timer
+
+	prev, next *call
+}
+
+// answer tells the caller. It never blocks: the channel has room for one value,
+// and there is one answer.
+func (c *call) answer(err error) {
+	c.err = err
+	c.ready <- struct{}{}
+}
+
+// expired returns the channel of the call's timer.
+func (c *call) expired() <-chan time.Time {
+	if c.timer == nil {
+		return nil
+	}
+	return c.timer.C
+}
+
+// A line is a FIFO of calls from which any can be unlinked, and a stock of spare
+// ones, so that waiting allocates nothing in the long run. The stock belongs to
+// the line: channels and timers must not wander between synctest bubbles.
+type line struct {
+	head, tail *call
+	len        int
+	units      int64 // the sum of the costs
+
+	spare      *call // linked by next
+	spareCount int
+}
+
+// maxSpare bounds what a line keeps after a rush.
+const maxSpare = 1024
+
+// fits reports whether a sum of costs can take one more.
+func (l *line) fits(cost int64) bool { return cost <= math.MaxInt64-l.units }
+
+func (l *line) push(c *call) {
+	c.waiting = true
+	c.prev, c.next = l.tail, nil
+	if l.tail == nil {
+		l.head = c
+	} else {
+		l.tail.next = c
+	}
+	l.tail = c
+	l.len++
+	l.units += c.cost
+}
+
+func (l *line) remove(c *call) {
+	if c.prev == nil {
+		l.head = c.next
+	} else {
+		c.prev.next = c.next
+	}
+	if c.next == nil {
+		l.tail = c.prev
+	} else {
+		c.next.prev = c.prev
+	}
+	c.prev, c.next = nil, nil
+	c.waiting = false
+	l.len--
+	l.units -= c.cost
+}
+
+// take returns a call out of the stock, or nil.
+func (l *line) take() *call {
+	c := l.spare
+	if c != nil {
+		l.spare, c.next = c.next, nil
+		l.spareCount--
+	}
+	return c
+}
+
+// put lays a call that is not in the line, and whose answer was read, into the
+// stock.
+func (l *line) put(c *call) {
+	if l.spareCount == maxSpare {
+		return
+	}
+	c.err = nil
+	c.next, l.spare = l.spare, c
+	l.spareCount++
+}

@@ -1,0 +1,90 @@
+package shaper
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/sluice-go/sluice/scheduler"
+)
+
+const (
+	defaultBurst     = 1
+	defaultTolerance = 5 * time.Millisecond
+	defaultQueue     = 1024
+)
+
+// An Option changes what [New] and [NewFrom] make.
+type Option func(*config)
+
+type config struct {
+	burst     *int
+	tolerance *time.Duration
+	queue     int
+	maxDelay  time.Duration
+	limits    []scheduler.Scheduler
+	clock     clock.Clock
+	clockSet  bool
+}
+
+// WithBurst sets how many units may leave back to back after an idle spell. The
+// default is 1: even spacing. Mind that a burst comes on top of the rate: 12 per
+// second with a burst of 12 lets 23 units leave within the first second, 24 in the
+// second that is closed at both ends. It is for [New] only.
+func WithBurst(n int) Option { return func(c *config) { c.burst = &n } }
+
+// WithTolerance sets the tolerance J: how late a call may leave, because a timer
+// was late, without the schedule moving. The default is 5 ms; 0 is strict, at the
+// price of a lower rate with real timers. It is for [New] only.
+func WithTolerance(j time.Duration) Option { return func(c *config) { c.tolerance = &j } }
+
+// WithQueue sets how many calls may wait. A call that would wait as long as that
+// many units take at the rate is refused too, so a burst of calls on an idle
+// Shaper with WithQueue(c) and the default burst admits c of them. The default is
+// 1024.
+func WithQueue(capacity int) Option { return func(c *config) { c.queue = capacity } }
+
+// WithMaxDelay refuses calls that would wait longer than d. The default is no
+// bound but the one of [WithQueue]. With 0 only calls that need not wait pass.
+func WithMaxDelay(d time.Duration) Option { return func(c *config) { c.maxDelay = d } }
+
+// WithLimits adds limits that hold beside the rate: a call leaves when all of them
+// allow it, and each is charged what really left. The Shaper owns them from then
+// on; nobody else may use them. [Shaper.SetRate] does not touch them.
+func WithLimits(more ...scheduler.Scheduler) Option {
+	return func(c *config) { c.limits = append(c.limits, more...) }
+}
+
+// WithClock makes the Shaper live by a clock of its user, such as
+// [clock.NewMock], in place of the system's. Deadlines of contexts are read on
+// that clock, too: make them with its WithTimeout. A step back of the clock counts
+// as no time passed.
+//
+// Tests that run in a [testing/synctest] bubble need no such clock.
+func WithClock(cl clock.Clock) Option {
+	return func(c *config) { c.clock, c.clockSet = cl, true }
+}
+
+func configure(opts []Option) (config, error) {
+	c := config{queue: defaultQueue, maxDelay: math.MaxInt64}
+	for _, opt := range opts {
+		opt(&c)
+	}
+	switch {
+	case c.queue < 1:
+		return c, fmt.Errorf("shaper: queue %d: must be at least 1", c.queue)
+	case c.maxDelay < 0:
+		return c, fmt.Errorf("shaper: maximum delay %v: must not be negative", c.maxDelay)
+	case c.clockSet && c.clock == nil:
+		return c, errors.New("shaper: clock nil: must be a clock")
+	}
+	for i, limit := range c.limits {
+		if limit == nil {
+			return c, fmt.Errorf("shaper: limit %d is nil: must be a Scheduler", i)
+		}
+	}
+	return c, nil
+}

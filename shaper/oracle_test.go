@@ -1,0 +1,141 @@
+package shaper_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/internal/oracle"
+	"github.com/sluice-go/sluice/scheduler"
+	"github.com/sluice-go/sluice/shaper"
+)
+
+// TestOracle compares thousands of random runs with a model in exact rationals:
+// the same calls leave, are cancelled and are refused, and each leaves in the very
+// nanosecond in which the exact instant lies.
+func TestOracle(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	runs := 4000
+	if testing.Short() {
+		runs = 400
+	}
+	for i := range runs {
+		rng := rand.New(rand.NewPCG(seed, uint64(i)))
+		synctest.Test(t, func(t *testing.T) { oracleRun(t, rng, fmt.Sprintf("seed %d run %d", seed, i)) })
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+type oracleCall struct {
+	real   *submitted
+	model  *oracle.Call
+	cancel context.CancelFunc
+}
+
+func randomRate(rng *rand.Rand) (units int64, period time.Duration) {
+	return []int64{1, 3, 7, 60, 333}[rng.IntN(5)],
+		[]time.Duration{time.Second, time.Second, time.Second, time.Minute, 250 * ms}[rng.IntN(5)]
+}
+
+func oracleRun(t *testing.T, rng *rand.Rand, name string) {
+	units, period := randomRate(rng)
+	burst := 1 + rng.IntN(2)*rng.IntN(6)
+	tolerance := time.Duration(rng.IntN(2)) * 5 * ms
+	capacity := []int{3, 8, 1024}[rng.IntN(3)]
+	rate := scheduler.Per(units, period)
+
+	s := newShaper(t, rate, shaper.WithBurst(burst), shaper.WithTolerance(tolerance), shaper.WithQueue(capacity))
+	m := oracle.NewLine(oracle.GCRA{T: oracle.Interval(units, period), Burst: int64(burst), Tolerance: tolerance}, capacity)
+	r := newRecorder()
+	var calls []oracleCall
+
+	interval := rate.Interval()
+	for range 40 {
+		if rng.IntN(3) > 0 {
+			// Odd nanoseconds, so that no event meets a departure.
+			r.until(time.Since(r.start) + 1 + time.Duration(rng.Int64N(int64(2*interval))))
+		}
+		now := time.Since(r.start)
+		at := oracle.Instant(int64(now))
+		later := now + 1 + time.Duration(rng.Int64N(int64(6*interval)))
+		switch rng.IntN(14) {
+		case 0:
+			units, _ = randomRate(rng)
+			m.SetInterval(at, oracle.Interval(units, period))
+			require.NoError(t, s.SetRate(scheduler.Per(units, period)))
+		case 1:
+			m.Pause(at)
+			s.Pause()
+		case 2, 3:
+			m.Resume(at)
+			s.Resume()
+		case 4:
+			m.Hold(at, oracle.Instant(int64(later)))
+			s.HoldUntil(r.start.Add(later))
+		case 5, 6, 7:
+			if len(calls) > 0 {
+				c := calls[rng.IntN(len(calls))]
+				m.Cancel(at, c.model)
+				c.cancel()
+			}
+		default:
+			cost := 1 + rng.IntN(2)*rng.IntN(5)
+			ctx, cancel := context.WithCancel(t.Context())
+			c := oracleCall{cancel: cancel}
+			if rng.IntN(4) == 0 {
+				ctx, c.cancel = context.WithDeadline(t.Context(), r.start.Add(later))
+				c.model = m.Arrive(at, int64(cost), oracle.Instant(int64(later)))
+			} else {
+				c.model = m.Arrive(at, int64(cost), nil)
+			}
+			defer cancel()
+			c.real = r.submit(func() error { return s.WaitN(ctx, cost) })
+			calls = append(calls, c)
+		}
+		synctest.Wait()
+		conserved(t, s)
+	}
+
+	end := time.Since(r.start)
+	m.Resume(oracle.Instant(int64(end)))
+	s.Resume()
+	end += 1000 * time.Hour
+	m.Advance(oracle.Instant(int64(end)))
+	r.until(end)
+	conserved(t, s)
+
+	for i, c := range calls {
+		if got := outcome(c.real); got != c.model.Outcome {
+			t.Fatalf("%s: call %d of %d: %v (%v), the model says %v", name, i, len(calls), got, c.real.err, c.model.Outcome)
+		}
+		if c.model.Outcome != oracle.Left {
+			continue
+		}
+		if want := oracle.Ceil(c.model.At).Int64(); int64(c.real.at) != want {
+			t.Fatalf("%s: call %d of %d left at %d ns, the model says %s (rate %v burst %d tolerance %v)",
+				name, i, len(calls), c.real.at, c.model.At.FloatString(3), rate, burst, tolerance)
+		}
+	}
+}
+
+func outcome(c *submitted) oracle.Outcome {
+	var refusal *shaper.Refusal
+	switch {
+	case !c.ended:
+		return oracle.Waiting
+	case c.err == nil:
+		return oracle.Left
+	case errors.As(c.err, &refusal):
+		return oracle.Refused
+	}
+	return oracle.Cancelled
+}

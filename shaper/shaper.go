@@ -1,0 +1,105 @@
+package shaper
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/benbjohnson/clock"
+
+	"github.com/sluice-go/sluice/scheduler"
+)
+
+// A Shaper makes callers wait their turn. Each call leaves at the earliest instant
+// that the limits allow, in the order of arrival, and never earlier; a call that
+// cannot be served is told at once. See the package documentation for the
+// promises. Start with [New] and [Shaper.Wait].
+//
+// All methods are safe for concurrent use. An idle Shaper has no goroutine and no
+// armed timer, so it need not be closed.
+type Shaper struct {
+	capacity int
+	maxDelay time.Duration
+
+	mu sync.Mutex
+	// Guarded by mu:
+	time       timeline
+	sched      scheduler.Scheduler // all limits together
+	pacer      scheduler.Scheduler // the one that SetRate changes
+	maxBacklog time.Duration       // a wait that is refused; 0: none
+	line       line
+	gate       gate
+	life       lifecycle
+	counts     counts
+	armed      *call        // whose timer is armed, on the system's clock
+	alarm      *clock.Timer // what is armed, on a clock of the user's
+}
+
+// New returns a Shaper that paces at the rate. Its defaults are a burst of 1, a
+// tolerance of 5 ms and room for 1024 waiting calls.
+//
+// An invalid rate or option is an error that names the value.
+func New(r scheduler.Rate, opts ...Option) (*Shaper, error) {
+	c, err := configure(opts)
+	if err != nil {
+		return nil, err
+	}
+	burst, tolerance := defaultBurst, defaultTolerance
+	if c.burst != nil {
+		burst = *c.burst
+	}
+	if c.tolerance != nil {
+		tolerance = *c.tolerance
+	}
+	pacer, err := scheduler.NewGCRA(r, int64(burst), scheduler.WithTolerance(tolerance))
+	if err != nil {
+		return nil, fmt.Errorf("shaper: %w", err)
+	}
+	return newShaper(pacer, c), nil
+}
+
+// NewFrom returns a Shaper that lets calls leave when the schedule says so. The
+// Shaper owns it from then on; nobody else may use it. The schedule is called
+// under the Shaper's lock, so it must not call back.
+//
+// [WithBurst] and [WithTolerance] are matters of the schedule and an error here.
+func NewFrom(s scheduler.Scheduler, opts ...Option) (*Shaper, error) {
+	c, err := configure(opts)
+	switch {
+	case err != nil:
+		return nil, err
+	case s == nil:
+		return nil, errors.New("shaper: schedule nil: must be a Scheduler")
+	case c.burst != nil:
+		return nil, fmt.Errorf("shaper: burst %d: NewFrom takes it from the schedule", *c.burst)
+	case c.tolerance != nil:
+		return nil, fmt.Errorf("shaper: tolerance %v: NewFrom takes it from the schedule", *c.tolerance)
+	}
+	return newShaper(s, c), nil
+}
+
+func newShaper(pacer scheduler.Scheduler, c config) *Shaper {
+	s := &Shaper{
+		capacity: c.queue,
+		maxDelay: c.maxDelay,
+		time:     newTimeline(c.clock),
+		sched:    pacer,
+		pacer:    pacer,
+	}
+	if len(c.limits) > 0 {
+		s.sched = scheduler.All(append([]scheduler.Scheduler{pacer}, c.limits...)...)
+	}
+	s.boundBacklogLocked()
+	return s
+}
+
+// boundBacklogLocked sets the wait from which on newcomers are refused: what the
+// capacity takes at the rate. A schedule that does not tell its rate, or delays
+// nothing, is bounded by the number of waiting calls alone.
+func (s *Shaper) boundBacklogLocked() {
+	s.maxBacklog = 0
+	if rated, ok := s.sched.(interface{ Rate() scheduler.Rate }); ok {
+		s.maxBacklog = rated.Rate().For(int64(s.capacity))
+	}
+}

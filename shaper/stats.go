@@ -1,0 +1,61 @@
+package shaper
+
+import (
+	"time"
+
+	"github.com/sluice-go/sluice/scheduler"
+)
+
+// Stats is one consistent snapshot of a Shaper. At any moment
+//
+//	Submitted = Left + Cancelled + Refused + Waiting
+//
+// The counts are of calls, not of units, since the Shaper was made.
+type Stats struct {
+	Submitted int64 // calls of Wait, WaitN, Do, Allow and AllowN
+	Left      int64 // calls that left
+	Cancelled int64 // calls whose context ended before they left
+	Refused   int64 // calls that were refused
+	Waiting   int64 // calls in the line now
+	Units     int64 // the units of the calls in the line
+	InFlight  int64 // functions that Do runs now
+
+	Rate      scheduler.Rate // the rate; the zero Rate if the schedule has none
+	Paused    bool
+	HeldUntil time.Time // when the hold ends; zero if none is in force
+}
+
+// counts are the events that Stats tells of.
+type counts struct {
+	submitted, left, cancelled, refused int64
+	inFlight                            int64
+}
+
+// Stats returns a snapshot.
+func (s *Shaper) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := Stats{
+		Submitted: s.counts.submitted,
+		Left:      s.counts.left,
+		Cancelled: s.counts.cancelled,
+		Refused:   s.counts.refused,
+		Waiting:   int64(s.line.len),
+		Units:     s.line.units,
+		InFlight:  s.counts.inFlight,
+		Paused:    s.gate.paused,
+	}
+	if rated, ok := s.pacer.(interface{ Rate() scheduler.Rate }); ok {
+		st.Rate = rated.Rate()
+	}
+	if s.gate.openAt.After(s.time.now()) {
+		st.HeldUntil = s.gate.openAt
+	}
+	return st
+}
+
+func (s *Shaper) addInFlight(n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts.inFlight += n
+}

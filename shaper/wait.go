@@ -1,0 +1,206 @@
+package shaper
+
+import (
+	"context"
+	"time"
+)
+
+// Wait blocks until a call of one unit may leave, and returns nil then. The call
+// has left with that: there is nothing to hand back.
+//
+// It returns an error, and the call has taken no slot,
+//
+//   - if ctx is done before or while it waits: the plain error of ctx;
+//   - if the call is refused, on arrival or because of a later change: a
+//     [*Refusal] whose reason is [ErrQueueFull], [ErrMaxDelay], [ErrDeadline] or
+//     [ErrClosed].
+//
+// A call that could not leave before the deadline of ctx is refused at once. If a
+// grant and the end of ctx meet, the grant wins.
+func (s *Shaper) Wait(ctx context.Context) error { return s.WaitN(ctx, 1) }
+
+// WaitN is [Shaper.Wait] for a call of the given cost in units. A cost below 1, or
+// above what the schedule can ever let leave, is refused with [ErrCost].
+//
+// A cost above the burst leaves when the bucket is full and is paid off
+// afterwards, so it wedges nothing.
+func (s *Shaper) WaitN(ctx context.Context, cost int) error {
+	c, err := s.enter(ctx, int64(cost))
+	if c == nil {
+		return err
+	}
+	return s.await(ctx, c)
+}
+
+// Allow reports whether a call of one unit may leave now. If so, it has left. It
+// never waits and never overtakes a call that does.
+func (s *Shaper) Allow() bool { return s.AllowN(1) }
+
+// AllowN is [Shaper.Allow] for a call of the given cost in units.
+func (s *Shaper) AllowN(cost int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts.submitted++
+	if s.admissibleLocked(int64(cost)) == nil && s.leaveLocked(s.time.now(), int64(cost)) {
+		return true
+	}
+	s.counts.refused++
+	return false
+}
+
+// Do waits as [Shaper.Wait] does and then runs f, which counts as in flight until
+// it returns. It returns the error of either.
+func (s *Shaper) Do(ctx context.Context, f func(context.Context) error) error {
+	if err := s.Wait(ctx); err != nil {
+		return err
+	}
+	s.addInFlight(1)
+	defer s.addInFlight(-1)
+	return f(ctx)
+}
+
+// Delay returns what a newcomer of one unit would wait now, holds included. While
+// paused, which may end at any time, it is the wait if the pause ended now.
+func (s *Shaper) Delay() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.time.now()
+	return s.dueLocked(now, s.line.units, 1).Sub(now)
+}
+
+// enter lets a call leave at once, or turns it away, or puts it into the line and
+// returns it.
+func (s *Shaper) enter(ctx context.Context, cost int64) (*call, error) {
+	dead := ctx.Err()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts.submitted++
+	if dead != nil {
+		s.counts.cancelled++
+		return nil, dead
+	}
+	if reason := s.admissibleLocked(cost); reason != nil {
+		return nil, s.refuseLocked(reason, cost, 0)
+	}
+	now := s.time.now()
+	if s.leaveLocked(now, cost) {
+		return nil, nil
+	}
+	return s.joinLocked(ctx, now, cost)
+}
+
+// admissibleLocked returns the reason for which a call is refused whatever the
+// time, or nil.
+func (s *Shaper) admissibleLocked(cost int64) error {
+	switch {
+	case s.life.state != open:
+		return ErrClosed
+	case cost < 1 || cost > s.sched.MaxCost():
+		return ErrCost
+	}
+	return nil
+}
+
+// leaveLocked lets a newcomer leave if nobody waits, nothing is held and it is
+// due.
+func (s *Shaper) leaveLocked(now time.Time, cost int64) bool {
+	if s.line.head != nil || !s.gate.openLocked(now) || s.sched.Next(now, 0, cost).After(now) {
+		return false
+	}
+	s.departLocked(now, now, cost)
+	return true
+}
+
+// joinLocked predicts when a newcomer would leave. If nothing speaks against that
+// wait, it joins the line.
+func (s *Shaper) joinLocked(ctx context.Context, now time.Time, cost int64) (*call, error) {
+	due := s.dueLocked(now, s.line.units, cost)
+	delay := due.Sub(now)
+
+	// A hold is no backlog: it does not mean that too much was asked for.
+	backlog := s.sched.Next(now, s.line.units, cost).Sub(now)
+	full := s.line.len >= s.capacity || s.maxBacklog > 0 && backlog >= s.maxBacklog
+	if full || !s.line.fits(cost) {
+		return nil, s.refuseLocked(ErrQueueFull, cost, delay)
+	}
+	if delay > s.maxDelay {
+		return nil, s.refuseLocked(ErrMaxDelay, cost, delay)
+	}
+	var deadline time.Time
+	if at, ok := ctx.Deadline(); ok {
+		deadline = s.time.at(now, at)
+		if !due.Before(deadline) {
+			return nil, s.refuseLocked(ErrDeadline, cost, delay)
+		}
+	}
+
+	c := s.line.take()
+	if c == nil {
+		c = s.newCall()
+	}
+	c.cost, c.arrived, c.deadline = cost, now, deadline
+	s.line.push(c)
+	if s.line.head == c {
+		s.dispatchLocked(now)
+	}
+	return c, nil
+}
+
+// dueLocked predicts when a newcomer leaves, with ahead units in front of it.
+func (s *Shaper) dueLocked(now time.Time, ahead, cost int64) time.Time {
+	return s.sched.Next(later(now, s.gate.openAt), ahead, cost)
+}
+
+// refuseLocked counts a refusal and returns its error.
+func (s *Shaper) refuseLocked(reason error, cost int64, delay time.Duration) error {
+	s.counts.refused++
+	return &Refusal{Reason: reason, Cost: int(cost), Delay: delay}
+}
+
+// await blocks until the call has its one answer.
+func (s *Shaper) await(ctx context.Context, c *call) error {
+	for {
+		select {
+		case <-c.ready:
+			return s.answered(c)
+		case <-c.expired():
+			// The head is due. The pass answers this call and everybody else who
+			// is due, or arms the timer anew if the schedule has changed.
+			s.dispatch()
+		case <-ctx.Done():
+			if s.abandon(c) {
+				return ctx.Err()
+			}
+			// The answer came first, and it stands.
+			<-c.ready
+			return s.answered(c)
+		}
+	}
+}
+
+// answered returns the answer of a call and lays the call into the stock.
+func (s *Shaper) answered(c *call) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := c.err
+	s.line.put(c)
+	return err
+}
+
+// abandon takes a call whose caller gave up out of the line. It reports false if
+// the call has been answered before.
+func (s *Shaper) abandon(c *call) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !c.waiting {
+		return false
+	}
+	wasHead := s.line.head == c
+	s.line.remove(c)
+	s.line.put(c)
+	s.counts.cancelled++
+	if wasHead {
+		s.dispatchLocked(s.time.now())
+	}
+	return true
+}
