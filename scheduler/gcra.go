@@ -106,12 +106,12 @@ func (g *GCRA) Next(t time.Time, ahead, n int64) time.Time {
 	t = later(t, g.seen)
 	ahead, n = max(ahead, 0), max(n, 1)
 
-	// Count from the start of the nanosecond that ends at t, so that a TAT
-	// within it keeps its fraction.
-	start := t.Add(-1)
-	wait := g.owed(start)
-	if wait == (span{}) {
-		wait = span{ns: 1} // the line has run dry: the schedule starts at t
+	wait := g.owed(t)
+	if wait == dry {
+		if ahead == 0 {
+			return t
+		}
+		wait = justNow
 	}
 	// A burst lets n units go this many intervals before TAT.
 	if early := g.burst - min(n, g.burst); ahead >= early {
@@ -119,14 +119,24 @@ func (g *GCRA) Next(t time.Time, ahead, n int64) time.Time {
 	} else {
 		wait = g.pace.minus(wait, g.pace.times(early-ahead))
 	}
-	return later(t, start.Add(wait.ceil()))
+	switch wait {
+	case dry:
+		return t
+	case forever:
+		return t.Add(never)
+	}
+	return t.Add(wait.ceil() - 1)
 }
 
 // Commit implements [Scheduler].
 func (g *GCRA) Commit(due, left time.Time, n int64) {
-	d := later(later(due, left.Add(-g.tolerance)), g.seen)
+	d := due
+	if left.Sub(due) > g.tolerance {
+		d = left.Add(-g.tolerance)
+	}
+	d = later(d, g.seen)
 	g.seen = d
-	if g.owed(d.Add(-1)) == (span{}) {
+	if g.owed(d) == dry {
 		g.tat, g.frac = d, 0
 	}
 	g.advance(g.pace.times(n))
@@ -140,13 +150,14 @@ func (g *GCRA) SetRate(now time.Time, r Rate) error {
 		return err
 	}
 	now = later(now, g.seen)
-	owed := g.owed(now)
+	owed := g.pace.minus(g.owed(now), justNow)
+	g.rate = r
 	if owed == (span{}) {
-		g.rate, g.pace, g.frac = r, newPace(r), 0
+		g.pace, g.frac = newPace(r), 0
 		return nil
 	}
 	owed, g.pace = g.pace.convert(owed, newPace(r))
-	g.rate, g.tat, g.frac = r, now, 0
+	g.tat, g.frac = now, 0
 	g.advance(owed)
 	return nil
 }
@@ -157,26 +168,31 @@ func (g *GCRA) SetRate(now time.Time, r Rate) error {
 // no licence for a burst. A keep above the burst counts as the burst.
 func (g *GCRA) Forfeit(t time.Time, keep int64) {
 	t = later(t, g.seen)
-	start := t.Add(-1) // see Next
-	floor := g.pace.plus(span{ns: 1}, g.pace.times(g.burst-min(max(keep, 1), g.burst)))
-	owed := g.owed(start)
-	if owed.ns < floor.ns || owed.ns == floor.ns && owed.frac < floor.frac {
-		g.tat, g.frac = start, 0
-		g.advance(floor)
+	least := g.pace.times(g.burst - min(max(keep, 1), g.burst))
+	if g.pace.minus(g.owed(t), g.pace.plus(justNow, least)) == (span{}) {
+		g.tat, g.frac = t, 0
+		g.advance(least)
 	}
 }
 
-// owed returns how far TAT lies after t, or nothing if the line has run dry.
+// owed returns how far TAT lies after the start of the nanosecond that ends at t,
+// which stands for t; see GCRA.tat. It is dry if TAT is not after that start.
 func (g *GCRA) owed(t time.Time) span {
 	d := g.tat.Sub(t)
-	if d < 0 {
-		return span{}
-	}
-	if d == never {
+	switch {
+	case d < -1:
+		return dry
+	case d >= never-1:
 		return forever
 	}
-	return span{ns: uint64(d), frac: g.frac}
+	return span{ns: uint64(d + 1), frac: g.frac}
 }
+
+// What owed returns if the line has run dry before t, and if TAT is t.
+var (
+	dry     = span{}
+	justNow = span{ns: 1}
+)
 
 // advance moves TAT by s.
 func (g *GCRA) advance(s span) {

@@ -291,3 +291,12 @@ func TestGCRAForfeit(t *testing.T) {
 		})
 	}
 }
+
+func TestGCRACutsAWaitAt292Years(t *testing.T) {
+	g := newGCRA(t, scheduler.PerDay(1), 1)
+	assert.Equal(t, time.Duration(math.MaxInt64), g.Next(origin, 200_000, 1).Sub(origin))
+	g.Commit(origin, origin, 200_000)
+	assert.Equal(t, time.Duration(math.MaxInt64), g.Next(origin, 0, 1).Sub(origin))
+	g.Commit(origin, origin, math.MaxInt64)
+	assert.Equal(t, time.Duration(math.MaxInt64), g.Next(origin, 0, 1).Sub(origin))
+}

@@ -61,9 +61,12 @@ func (r *recorder) wait(ctx context.Context, s *shaper.Shaper) *submitted {
 	return r.submit(func() error { return s.Wait(ctx) })
 }
 
-// until sleeps until the given time since the start.
-func (r *recorder) until(d time.Duration) {
-	time.Sleep(d - time.Since(r.start))
+// until lets time pass until the given time since the start.
+func (r *recorder) until(d time.Duration) { pass(d - time.Since(r.start)) }
+
+// pass lets the time of the bubble pass, and everything happen that is due by then.
+func pass(d time.Duration) {
+	time.Sleep(d)
 	synctest.Wait()
 }
 

@@ -22,7 +22,7 @@ import (
 func TestOracle(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	runs := 4000
+	runs := 2000
 	if testing.Short() {
 		runs = 400
 	}

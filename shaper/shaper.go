@@ -3,6 +3,7 @@ package shaper
 import (
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -27,7 +28,7 @@ type Shaper struct {
 	time       timeline
 	sched      scheduler.Scheduler // all limits together
 	pacer      scheduler.Scheduler // the one that SetRate changes
-	maxBacklog time.Duration       // a wait that is refused; 0: none
+	maxBacklog time.Duration       // the shortest wait that is refused; 0: none
 	line       line
 	gate       gate
 	life       lifecycle
@@ -96,10 +97,13 @@ func newShaper(pacer scheduler.Scheduler, c config) *Shaper {
 
 // boundBacklogLocked sets the wait from which on newcomers are refused: what the
 // capacity takes at the rate. A schedule that does not tell its rate, or delays
-// nothing, is bounded by the number of waiting calls alone.
+// nothing, is bounded by the number of waiting calls alone, and so is one that
+// would take centuries, of which a Duration cannot tell.
 func (s *Shaper) boundBacklogLocked() {
 	s.maxBacklog = 0
 	if rated, ok := s.sched.(interface{ Rate() scheduler.Rate }); ok {
-		s.maxBacklog = rated.Rate().For(int64(s.capacity))
+		if d := rated.Rate().For(int64(s.capacity)); d < math.MaxInt64 {
+			s.maxBacklog = d
+		}
 	}
 }

@@ -1,0 +1,82 @@
+// Package shaper makes calls wait their turn.
+//
+// A [Shaper] lets each call leave as early as its limits allow, in order, and never
+// earlier:
+//
+//	s, err := shaper.New(scheduler.PerSecond(10))
+//	...
+//	if err := s.Wait(ctx); err != nil {
+//		return err // not sent, no slot used
+//	}
+//	send()
+//
+// # Promises
+//
+//  1. Shape: at most B + floor((w+J)/T) units leave in any closed window of length
+//     w, with burst B, emission interval T and tolerance J. Idle time, a stopped
+//     process or a step of the clock opens no gate for more.
+//  2. Never early: no call leaves before it is due.
+//  3. Order: first come, first out. A newcomer never overtakes; nor does Allow.
+//  4. No slot is lost: a call that gives up is as if it had never come, and
+//     everybody behind it moves up at once.
+//  5. Earliest: what leaves, leaves at the earliest instant that the limits allow.
+//     Timers that are late by up to J do not add up.
+//  6. Bounded: the line has a capacity, in calls and in time.
+//  7. Told at once: a call that cannot leave before its deadline is refused on
+//     arrival, with the wait that it would have needed.
+//  8. One outcome: each call has left, was cancelled, or was refused.
+//  9. Changes reach everybody: a new rate, a pause and a hold apply to calls that
+//     wait already.
+//  10. Idle is free: no goroutine and no armed timer while nobody waits.
+//
+// # States
+//
+// A Shaper is open, draining or closed. Its gate is a matter of its own: while
+// paused or held the line stands still in each state.
+//
+//	         Shutdown            Close
+//	open ---------------> draining ---> closed
+//	  \                                   ^
+//	   `------------- Close --------------'
+//
+//	open      calls leave, wait, or are refused
+//	draining  newcomers are refused with ErrClosed; those who wait go on
+//	closed    newcomers and those who wait are refused with ErrClosed
+//
+//	        Pause                      HoldUntil(t), t later than now
+//	free ----------> paused    free ----------------------------------> held
+//	  ^                |         ^                                       |
+//	  `---- Resume ----'         `-------- t has come, or Resume --------'
+//
+// One call:
+//
+//	arrives --> leaves at once        if nobody waits, the gate is free, it is due
+//	   |
+//	   +------> refused               bad cost, closed, line full, too late
+//	   |
+//	   `------> waits --> leaves      when it is head of the line and due
+//	              |
+//	              +-----> cancelled   when its context ends first
+//	              `-----> refused     by Close, or by a change that makes it too late
+//
+// Slots are bound when a call leaves and not when it arrives. So only the head of
+// the line waits on time, on the one timer that is armed; the rest wait for it.
+//
+// # Locks
+//
+// Each Shaper has one lock, mu. Nothing blocks and no code of callers runs while it
+// is held, but for the schedule and the clock that they may have supplied.
+//
+//	guarded by mu                      set by New and not changed
+//	time, sched, pacer, maxBacklog     capacity, maxDelay
+//	line and its calls, gate, life     time.clock, time.epoch
+//	counts, armed, alarm               a call's ready channel and timer
+//
+// A caller that waits holds no lock. It may read the err of its call once ready has
+// told it.
+//
+// # Testing code that uses a Shaper
+//
+// In a [testing/synctest] bubble a Shaper that was made inside lives by the
+// bubble's time. Elsewhere, give it a mock by [WithClock].
+package shaper
