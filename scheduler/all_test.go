@@ -70,6 +70,15 @@ func TestAllTellsTheSlowestRate(t *testing.T) {
 		newGCRA(t, scheduler.PerSecond(1), 1), newGCRA(t, scheduler.PerMinute(59), 1), newGCRA(t, scheduler.PerMinute(60), 1)))
 }
 
+func TestAllForfeitsInEveryLimit(t *testing.T) {
+	a, b := newGCRA(t, scheduler.PerSecond(10), 3), newGCRA(t, scheduler.PerSecond(20), 9)
+	s := scheduler.All(a, b)
+	s.(interface{ Forfeit(time.Time, int64) }).Forfeit(origin, 1)
+	assert.Equal(t, []time.Duration{0, 100 * time.Millisecond, 200 * time.Millisecond}, drain(a, 3))
+	assert.Equal(t, []time.Duration{0, 50 * time.Millisecond, 100 * time.Millisecond}, drain(b, 3))
+	assert.EqualValues(t, 3, a.Burst())
+}
+
 func TestAllRefusesNil(t *testing.T) {
 	assert.Panics(t, func() { scheduler.All(nil) })
 }

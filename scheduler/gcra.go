@@ -29,7 +29,8 @@ import (
 // cost wedges the line: [GCRA.MaxCost] has no bound.
 //
 // Time is kept in integers, without rounding: at 3 per second the hour holds
-// 10,800 units. Only the answer is rounded, up to the next whole nanosecond.
+// 10,800 units. Only the answer is rounded, up to the next whole nanosecond; that
+// lateness of less than 1 ns is absorbed whatever the tolerance.
 // [GCRA.Next] is exact for any ahead, whatever costs those units come in, as
 // long as nobody is late.
 //

@@ -38,6 +38,23 @@ func TestShutdownDrainsTheLine(t *testing.T) {
 	})
 }
 
+func TestShutdownWaitsForAPausedLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShaper(t, scheduler.PerSecond(10))
+		s.Pause()
+		r := newRecorder()
+		r.wait(t.Context(), s)
+		ended := r.submit(func() error { return s.Shutdown(t.Context()) })
+		s.HoldUntil(time.Now().Add(ms))
+		pass(time.Minute)
+		assert.False(t, ended.ended)
+		s.Resume()
+		synctest.Wait()
+		assert.NoError(t, ended.err)
+		assert.Equal(t, time.Minute, ended.at)
+	})
+}
+
 func TestShutdownEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShaper(t, scheduler.PerSecond(10))

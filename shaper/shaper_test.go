@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/benbjohnson/clock"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -233,6 +234,66 @@ func TestOneWakePerDeparture(t *testing.T) {
 		assert.LessOrEqual(t, wakes.Load()-asleep, int64(departures))
 		assert.EqualValues(t, departures+1, s.Stats().Left)
 		require.NoError(t, s.Close())
+	})
+}
+
+// The timer of a call that has gone must not fire for whoever waits next in its
+// place.
+func TestNoTimerOutlivesItsCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShaper(t, scheduler.PerSecond(10))
+		r := newRecorder()
+		r.wait(t.Context(), s)
+		ctx, cancel := context.WithCancel(t.Context())
+		r.wait(ctx, s)
+		r.wait(t.Context(), s)
+		r.until(50 * ms)
+		cancel()
+		synctest.Wait()
+		var sleeps atomic.Int64
+		r.wait(countingContext{t.Context(), &sleeps}, s)
+		pass(time.Minute)
+		assert.Equal(t, steps(0, 100*ms, 3), r.left())
+		assert.EqualValues(t, 2, sleeps.Load(), "on arrival, and when its own timer fired")
+	})
+}
+
+func TestNoAlarmWhileNobodyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fired := atomic.Int64{}
+		s := newShaper(t, scheduler.PerSecond(10), shaper.WithClock(alarms{clock.New(), &fired}))
+		r := newRecorder()
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 4 {
+			r.wait(ctx, s)
+		}
+		pass(150 * ms)
+		cancel()
+		pass(time.Hour)
+		assert.EqualValues(t, 1, fired.Load(), "for the one that left at 100 ms")
+	})
+}
+
+// alarms counts the alarms that fire.
+type alarms struct {
+	clock.Clock
+	fired *atomic.Int64
+}
+
+func (a alarms) AfterFunc(d time.Duration, f func()) *clock.Timer {
+	return a.Clock.AfterFunc(d, func() { a.fired.Add(1); f() })
+}
+
+func TestRefusalTellsWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShaper(t, scheduler.PerSecond(1), shaper.WithMaxDelay(ms))
+		require.NoError(t, s.Wait(t.Context()))
+		err := s.Wait(t.Context())
+		assert.EqualError(t, err, "shaper: wait exceeds the maximum delay (cost 1, would wait 1s)")
+		var delayed interface{ WouldWait() time.Duration }
+		require.ErrorAs(t, err, &delayed)
+		assert.Equal(t, time.Second, delayed.WouldWait())
+		assert.EqualError(t, s.WaitN(t.Context(), -1), "shaper: cost out of range (cost -1)")
 	})
 }
 

@@ -35,6 +35,13 @@ func (g *GCRA) Due(t *big.Rat, n int64) *big.Rat {
 	return due
 }
 
+// Blurs reports whether TAT lies within the nanosecond that ends at t, and not at
+// its end. Whoever knows time in whole nanoseconds cannot tell whether TAT has come
+// then, so an event at t has no one right outcome.
+func (g *GCRA) Blurs(t *big.Rat) bool {
+	return g.TAT != nil && !g.TAT.IsInt() && new(big.Rat).SetInt(Ceil(g.TAT)).Cmp(t) == 0
+}
+
 // Leave charges n units that were due at due and left at left.
 func (g *GCRA) Leave(due, left *big.Rat, n int64) {
 	d := new(big.Rat).Sub(left, new(big.Rat).SetInt64(int64(g.Tolerance)))

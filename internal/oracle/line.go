@@ -27,11 +27,14 @@ type Call struct {
 }
 
 // Line is a waiting line in front of one GCRA, simulated event by event on the
-// rational time line. Events must come in the order of time, and none may fall
-// into the nanosecond in which a call leaves.
+// rational time line. Events must come in the order of time.
 type Line struct {
 	GCRA     GCRA
 	Capacity int
+
+	// Ambiguous is set when an event falls into the very nanosecond in which a
+	// call leaves or TAT lies, so that more than one outcome is right.
+	Ambiguous bool
 
 	now       *big.Rat
 	waiting   []*Call
@@ -70,14 +73,20 @@ func (l *Line) Advance(t *big.Rat) {
 		case expired >= 0:
 			l.remove(l.waiting[expired], Cancelled)
 		case leaves:
+			l.Ambiguous = l.Ambiguous || new(big.Rat).SetInt(Ceil(next)).Cmp(t) >= 0 && next.Cmp(l.now) > 0
 			l.leave(next)
 		default:
-			l.now = latest(l.now, t)
+			l.arriveAt(t)
 			return
 		}
 		l.now = next
 	}
+	l.arriveAt(t)
+}
+
+func (l *Line) arriveAt(t *big.Rat) {
 	l.now = latest(l.now, t)
+	l.Ambiguous = l.Ambiguous || l.GCRA.Blurs(t)
 }
 
 func (l *Line) leave(at *big.Rat) {
