@@ -1,0 +1,72 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+)
+
+// ErrCost is the reason for refusing a request whose cost is below 1, or is not 1
+// while the [Waiter] has no WaitN, or does not fit WaitN's int. A cost that the
+// Waiter itself refuses keeps the Waiter's own reason.
+var ErrCost = errors.New("transport: cost cannot be paid")
+
+// costWaiter is a [Waiter] at which a request can count as more than one unit.
+type costWaiter interface {
+	WaitN(ctx context.Context, cost int) error
+}
+
+// WithCost has f say how many units a request costs, for partners that count
+// message parts or points instead of requests. Without it, or with a nil f, a
+// request costs 1. [ContextWithCost] overrides it for a single call.
+//
+// f is called once per RoundTrip on the caller's goroutine and must be safe for
+// concurrent use. It must neither change the request nor read its body, which can
+// be read only once and belongs to the base; the URL, the header, ContentLength and
+// the context are there to decide from. A cost below 1 refuses the request with
+// [ErrCost].
+func WithCost(f func(*http.Request) int64) Option {
+	return func(c *config) { c.cost = f }
+}
+
+type costKey struct{}
+
+// ContextWithCost returns a context whose requests cost the given number of units,
+// whatever [WithCost] says. It applies to every hop if the request is redirected,
+// since all of them share the context. A cost below 1 refuses the request with
+// [ErrCost].
+func ContextWithCost(ctx context.Context, cost int64) context.Context {
+	return context.WithValue(ctx, costKey{}, cost)
+}
+
+// costOf returns what the request costs according to, in this order, its context,
+// WithCost, and the default of 1.
+func (t *Transport) costOf(req *http.Request) int64 {
+	if cost, ok := req.Context().Value(costKey{}).(int64); ok {
+		return cost
+	}
+	if t.cost != nil {
+		return t.cost(req)
+	}
+	return 1
+}
+
+// wait blocks until cost units may leave.
+func (t *Transport) wait(ctx context.Context, cost int64) error {
+	switch {
+	case cost == 1:
+		return t.waiter.Wait(ctx) // every Waiter can
+	case cost < 1:
+		// Not left to the Waiter: x/time's Limiter takes a negative cost as
+		// capacity handed back.
+		return fmt.Errorf("%w: %d is below 1", ErrCost, cost)
+	case t.costs == nil:
+		return fmt.Errorf("%w: %d asked of a Waiter without WaitN", ErrCost, cost)
+	case int64(int(cost)) != cost:
+		// On 32-bit machines. Cut to size it would be a small cost, or a negative
+		// one.
+		return fmt.Errorf("%w: %d does not fit an int", ErrCost, cost)
+	}
+	return t.costs.WaitN(ctx, int(cost))
+}

@@ -1,0 +1,57 @@
+// Package transport sends HTTP requests at a stated pace.
+//
+// [New] wraps an [http.RoundTripper] in a [Transport]: each request first waits its
+// turn at a [Waiter], then goes to the wrapped transport unchanged. A
+// *shaper.Shaper and x/time's *rate.Limiter are Waiters, so is anything with their
+// Wait method. Every RoundTrip takes its own turn, and so does each hop of a redirect
+// that [http.Client] follows: to the partner it is a request like any other (RFC
+// 9110, section 15.4). What the partner answers comes back as it is: a 429 is a
+// response, not an error.
+//
+// What net/http repeats by itself below the Transport takes no further turn: a
+// request that met a dead idle connection, or an HTTP/2 GOAWAY.
+//
+// # Time limits
+//
+// The wait counts against the request's context, and against [http.Client.Timeout],
+// which net/http puts into that context. Timers of the wrapped transport, such as
+// [http.Transport.ResponseHeaderTimeout], start when the request leaves the line. A
+// Waiter that knows its line, as the Shaper does, refuses on arrival what cannot
+// leave in time, so the caller learns at once and no slot is spent.
+//
+// # When a request is not sent
+//
+// Three causes are told apart.
+//
+//   - The context had ended before the call: RoundTrip returns the plain error of
+//     the context. The pace has no part in it and is not mentioned.
+//   - The context ended in the line: an [*Error] whose Reason is the error of the
+//     context, with the time waited.
+//   - The Waiter refused, or the request states no valid cost: an [*Error] with the
+//     reason and, where the Waiter predicts it, the wait that was needed.
+//
+// errors.Is(err, [ErrNotSent]) holds for every [*Error], through [http.Client] too:
+// nothing left the process, so the request can go elsewhere or be queued again
+// without the risk of a double charge.
+//
+// # Client libraries that retry
+//
+// A local refusal says that there is no room now. A client library that takes it
+// for a network fault asks again at once, which only makes the line longer. An
+// [*Error] tells aws-sdk-go-v2 and azcore not to. These libraries cannot be told by
+// an error and have to be configured:
+//
+//   - stripe-go retries every send error twice. Set MaxNetworkRetries:
+//     stripe.Int64(0) in stripe.BackendConfig.
+//   - openai-go retries every send error twice. Pass option.WithMaxRetries(0).
+//   - resty v2 retries every send error if SetRetryCount is above 0. Leave it at 0,
+//     or have every condition given to AddRetryCondition return false when
+//     errors.Is(err, transport.ErrNotSent): with at least one condition present the
+//     conditions alone decide, and one that returns true is enough for a retry.
+//   - go-retryablehttp retries every send error four times. Give its Client a
+//     CheckRetry that returns false, err when errors.Is(err, transport.ErrNotSent)
+//     and calls retryablehttp.DefaultRetryPolicy otherwise.
+//
+// Retries that they make for other reasons pass through the Transport like first
+// attempts and take their own turn.
+package transport

@@ -1,0 +1,102 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+)
+
+// ErrNotSent matches, by [errors.Is], every [*Error]: nothing of the request left
+// the process, so it is safe to send it elsewhere or later. It does not match the
+// plain context error that RoundTrip returns for a context that had ended before
+// the call.
+var ErrNotSent = errors.New("transport: request not sent")
+
+// Error tells why a request was not sent. RoundTrip returns it unwrapped; a caller
+// behind [http.Client] gets it out of the *url.Error with [errors.As].
+//
+// It matches, by [errors.Is], [ErrNotSent] and all that Reason matches: the
+// Waiter's own reasons, [context.DeadlineExceeded] for a deadline,
+// [context.Canceled] for a cancelled wait. (If [http.Client.Timeout] fires during
+// the wait, net/http may put its own timeout error in place of this one.)
+//
+// No field and no text of it holds anything of the request beyond the key, unless
+// the Waiter's own error does.
+type Error struct {
+	// Reason is the error of the Waiter, of the context that ended in the line, or
+	// one that wraps ErrCost.
+	Reason error
+	// Key names the partner: scheme and host in lower case without the default
+	// port, such as "https://api.example". It is empty for a request without URL.
+	Key string
+	// Waited is the time that the request spent in the line.
+	Waited time.Duration
+	// Wait is the wait that the request would have needed, counted from the
+	// refusal, as the Waiter predicted it. 0 means unknown.
+	Wait time.Duration
+	// RetryAt is the moment of the refusal plus Wait: the earliest time at which a
+	// new attempt makes sense. It is the zero Time if Wait is unknown.
+	RetryAt time.Time
+}
+
+var _ net.Error = (*Error)(nil)
+
+// newError describes the Waiter's refusal of a request that waited for it.
+func newError(reason error, key string, waited time.Duration) *Error {
+	e := &Error{Reason: reason, Key: key, Waited: waited}
+	var predicted interface{ WouldWait() time.Duration }
+	if errors.As(reason, &predicted) {
+		if wait := predicted.WouldWait(); wait > 0 {
+			e.Wait = wait
+			e.RetryAt = time.Now().Add(wait)
+		}
+	}
+	return e
+}
+
+// Error names the partner, the time waited, the wait that was needed if it is
+// known, and the reason.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("transport: ")
+	if e.Key != "" {
+		b.WriteString(e.Key + ": ")
+	}
+	fmt.Fprintf(&b, "not sent, waited %v", e.Waited)
+	if e.Wait > 0 {
+		fmt.Fprintf(&b, ", would need %v", e.Wait)
+	}
+	fmt.Fprintf(&b, ": %v", e.Reason)
+	return b.String()
+}
+
+// Unwrap returns the Reason.
+func (e *Error) Unwrap() error { return e.Reason }
+
+// Is reports whether target is [ErrNotSent]. [errors.Is] asks the Reason about
+// everything else.
+func (e *Error) Is(target error) bool { return target == ErrNotSent }
+
+// Timeout reports whether time was the reason: the context's deadline passed in the
+// line, or the Waiter said on arrival that the wait would pass that deadline or its
+// own longest delay. A cancelled context and a full or closed line are no timeouts.
+// The method makes it a [net.Error], and is what Timeout of *url.Error asks.
+func (e *Error) Timeout() bool {
+	var t interface{ Timeout() bool }
+	return errors.As(e.Reason, &t) && t.Timeout()
+}
+
+// Temporary is always false. It completes [net.Error]; clients that still ask it,
+// resty v3 among them, retry if it is true.
+func (e *Error) Temporary() bool { return false }
+
+// RetryableError is always false. aws-sdk-go-v2 asks it before its rules for
+// connection errors and timeouts, and would otherwise retry this error like any
+// failure to send.
+func (e *Error) RetryableError() bool { return false }
+
+// NonRetriable does nothing: having it is what counts. azcore, the core of the
+// Azure SDK, retries every failure to send but those that have it.
+func (e *Error) NonRetriable() {}

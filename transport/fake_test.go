@@ -1,0 +1,115 @@
+package transport_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// waitFunc is a Waiter without WaitN.
+type waitFunc func(ctx context.Context) error
+
+func (f waitFunc) Wait(ctx context.Context) error { return f(ctx) }
+
+var (
+	ready   = waitFunc(func(context.Context) error { return nil })
+	forever = waitFunc(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+)
+
+func refusing(err error) waitFunc { return func(context.Context) error { return err } }
+
+// costLine is a Waiter with WaitN that records what it was asked for.
+type costLine struct{ asked []int }
+
+func (l *costLine) Wait(context.Context) error { l.asked = append(l.asked, 1); return nil }
+
+func (l *costLine) WaitN(_ context.Context, cost int) error {
+	l.asked = append(l.asked, cost)
+	return nil
+}
+
+// partner is the base of the tests. It answers at once and remembers when each path
+// was requested.
+type partner struct {
+	started time.Time
+	answer  func(*http.Request) (*http.Response, error) // nil: 200
+
+	mu    sync.Mutex
+	calls []call // guarded by mu
+}
+
+type call struct {
+	path string
+	at   time.Duration // since started
+}
+
+func newPartner() *partner { return &partner{started: time.Now()} }
+
+func (p *partner) RoundTrip(req *http.Request) (*http.Response, error) {
+	p.mu.Lock()
+	p.calls = append(p.calls, call{req.URL.Path, time.Since(p.started)})
+	p.mu.Unlock()
+	if req.Body != nil {
+		req.Body.Close()
+	}
+	if p.answer != nil {
+		return p.answer(req)
+	}
+	return answer(req, http.StatusOK), nil
+}
+
+func (p *partner) seen() []call {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]call(nil), p.calls...)
+}
+
+func answer(req *http.Request, status int) *http.Response {
+	return &http.Response{
+		StatusCode: status,
+		ProtoMajor: 1, ProtoMinor: 1,
+		Header:  http.Header{},
+		Body:    http.NoBody,
+		Request: req,
+	}
+}
+
+// countedBody counts its Close calls. It is no type that http.NewRequest knows, so
+// it gets no GetBody.
+type countedBody struct {
+	io.Reader
+	closed int
+}
+
+func (b *countedBody) Close() error { b.closed++; return nil }
+
+// post returns a request for the partner with a body that counts Close, and a check
+// that nobody changed the request.
+func post(t *testing.T, ctx context.Context) (req *http.Request, body *countedBody, unchanged func()) {
+	t.Helper()
+	body = &countedBody{Reader: strings.NewReader(`{"to":"+4670","text":"hi"}`)}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://user:hunter2@API.example:443/v1/messages?token=hunter2#frag", body)
+	require.NoError(t, err)
+	req.Header.Set("Authorization", "Bearer hunter2")
+	before, header := *req, req.Header.Clone()
+	url := *req.URL
+	return req, body, func() {
+		t.Helper()
+		require.Equal(t, before, *req)
+		require.Equal(t, header, req.Header)
+		require.Equal(t, url, *req.URL)
+	}
+}
+
+func get(t *testing.T, ctx context.Context, path string) *http.Request {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://api.example"+path, nil)
+	require.NoError(t, err)
+	return req
+}
