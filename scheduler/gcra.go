@@ -99,6 +99,9 @@ func (g *GCRA) Rate() Rate { return g.rate }
 // Burst returns how many units may leave back to back after an idle spell.
 func (g *GCRA) Burst() int64 { return g.burst }
 
+// Tolerance returns J, the lateness that the schedule absorbs.
+func (g *GCRA) Tolerance() time.Duration { return g.tolerance }
+
 // MaxCost returns the largest int64: every cost leaves.
 func (g *GCRA) MaxCost() int64 { return maxInt64 }
 

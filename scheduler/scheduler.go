@@ -27,9 +27,11 @@ import "time"
 //	Rate() Rate                           // the rate that it sustains
 //	SetRate(now time.Time, r Rate) error  // as GCRA.SetRate
 //	Forfeit(t time.Time, keep int64)      // as GCRA.Forfeit
+//	Tolerance() time.Duration             // as GCRA.Tolerance
 //
-// A line needs the first to bound its backlog, the second to change its rate and
-// the third to resume evenly after a hold.
+// A line needs the first to bound its backlog, the second to change its rate, the
+// third to resume evenly after a hold and the fourth to keep the rate of a caller
+// that is woken late and comes back late.
 type Scheduler interface {
 	// Next returns the earliest instant, not before t, at which n units may
 	// leave once ahead more units have left before them. It changes nothing.

@@ -399,7 +399,8 @@ func TestCaseC05SlowAndOddQuotas(t *testing.T) {
 		assert.Equal(t, 24*time.Hour, left[10_000])
 	})
 	// A burst that is derived from a low rate must not become a silent 0.
-	_, err := shaper.New(scheduler.PerSecond(2), shaper.WithBurst(2/3))
+	perSecond := 2
+	_, err := shaper.New(scheduler.PerSecond(2), shaper.WithBurst(perSecond/3))
 	assert.ErrorContains(t, err, "burst 0")
 }
 
@@ -501,17 +502,8 @@ func TestCaseH01LifeCycle(t *testing.T) {
 // sourcegraph/sourcegraph-public-snapshot#19720.
 func TestCaseH02CancelledWaitsLeaveNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShaper(t, scheduler.PerHour(1), shaper.WithQueue(200_000))
-		require.NoError(t, s.Wait(t.Context()))
-		heap := func() uint64 {
-			runtime.GC()
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			return m.HeapAlloc
-		}
-		before := heap()
-		const waits = 20_000 // five rounds of which make 100,000
-		for range 5 {
+		const waits, rounds = 20_000, 5
+		cancelAll := func(s *shaper.Shaper) {
 			done := make(chan error, waits)
 			ctx, cancel := context.WithCancel(t.Context())
 			for range waits {
@@ -523,9 +515,29 @@ func TestCaseH02CancelledWaitsLeaveNothingBehind(t *testing.T) {
 			for range waits {
 				assert.ErrorIs(t, <-done, context.Canceled)
 			}
+			assert.Zero(t, s.Stats().Waiting)
 		}
-		assert.Zero(t, s.Stats().Waiting)
+		heap := func() uint64 {
+			runtime.GC()
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			return m.HeapAlloc
+		}
+		busy := func() *shaper.Shaper {
+			s := newShaper(t, scheduler.PerHour(1), shaper.WithQueue(2*waits))
+			require.NoError(t, s.Wait(t.Context()))
+			return s
+		}
+		// The runtime keeps the goroutines that it made; they are no news later.
+		cancelAll(busy())
+		s := busy()
+		before, goroutines := heap(), runtime.NumGoroutine()
+		for range rounds {
+			cancelAll(s)
+		}
 		assert.Less(t, heap(), before+5<<20)
+		assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
 
 		r := newRecorder()
 		for range 1000 {

@@ -37,6 +37,7 @@ func (s *Shaper) dispatchLocked(now time.Time) {
 func (s *Shaper) departLocked(due, now time.Time, cost int64) {
 	s.gate.passLocked(s.sched, cost)
 	s.sched.Commit(due, now, cost)
+	s.lag = min(now.Sub(due), s.tolerance)
 	s.counts.left++
 }
 

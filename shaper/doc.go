@@ -68,9 +68,9 @@
 // is held, but for the schedule and the clock that they may have supplied.
 //
 //	guarded by mu                      set by New and not changed
-//	time, sched, pacer, maxBacklog     capacity, maxDelay
+//	time, sched, pacer, maxBacklog     capacity, maxDelay, tolerance
 //	line and its calls, gate, life     time.clock, time.epoch
-//	counts, armed, alarm               a call's ready channel and timer
+//	counts, lag, armed, alarm          a call's ready channel and timer
 //
 // A caller that waits holds no lock. It may read the err of its call once ready has
 // told it.

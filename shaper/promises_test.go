@@ -139,6 +139,48 @@ func TestPromise5Earliest(t *testing.T) {
 	}
 }
 
+// A caller in a loop is woken late each time and comes back late. The schedule
+// makes up for it, within the tolerance and the shape, and for no idle time.
+func TestPromise5EarliestForOneCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rate := scheduler.PerSecond(10_000)
+		s := newShaper(t, rate, shaper.WithClock(lateClock(func() time.Duration { return ms })))
+		start := time.Now()
+		var left []time.Duration
+		for time.Since(start) < time.Second {
+			require.NoError(t, s.Wait(t.Context()))
+			left = append(left, time.Since(start))
+		}
+		assert.InDelta(t, 10_000, len(left), 15)
+		assertShape(t, left, rate, 1, 5*ms)
+
+		pass(2 * ms) // longer than the last departure was late
+		for range 20 {
+			s.Allow()
+		}
+		st := s.Stats()
+		assert.EqualValues(t, len(left)+1, st.Left, "no burst after an idle spell, however short")
+	})
+}
+
+// What was missed in a stall longer than the tolerance is lost, also for those who
+// come after it.
+func TestPromise5StallIsNotCaughtUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stall := 10 * time.Second
+		s := newShaper(t, scheduler.PerSecond(10), shaper.WithClock(lateClock(func() time.Duration { return stall })))
+		require.NoError(t, s.Wait(t.Context()))
+		require.NoError(t, s.Wait(t.Context())) // due at 0.1 s, left at 10.1 s
+		stall = 0
+		pass(500 * ms)
+		r := newRecorder()
+		r.wait(t.Context(), s)
+		r.wait(t.Context(), s)
+		pass(time.Minute)
+		assert.Equal(t, steps(0, 100*ms, 2), r.left())
+	})
+}
+
 func TestPromise6Bounded(t *testing.T) {
 	for _, capacity := range []int{1, 2, 5, 100} {
 		synctest.Test(t, func(t *testing.T) {

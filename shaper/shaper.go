@@ -20,8 +20,9 @@ import (
 // All methods are safe for concurrent use. An idle Shaper has no goroutine and no
 // armed timer, so it need not be closed.
 type Shaper struct {
-	capacity int
-	maxDelay time.Duration
+	capacity  int
+	maxDelay  time.Duration
+	tolerance time.Duration // the pacer's; 0 if it tells none
 
 	mu sync.Mutex
 	// Guarded by mu:
@@ -33,8 +34,9 @@ type Shaper struct {
 	gate       gate
 	life       lifecycle
 	counts     counts
-	armed      *call        // whose timer is armed, on the system's clock
-	alarm      *clock.Timer // what is armed, on a clock of the user's
+	lag        time.Duration // how late the last departure was, up to the tolerance
+	armed      *call         // whose timer is armed, on the system's clock
+	alarm      *clock.Timer  // what is armed, on a clock of the user's
 }
 
 // New returns a Shaper that paces at the rate. Its defaults are a burst of 1, a
@@ -87,6 +89,9 @@ func newShaper(pacer scheduler.Scheduler, c config) *Shaper {
 		time:     newTimeline(c.clock),
 		sched:    pacer,
 		pacer:    pacer,
+	}
+	if tolerant, ok := pacer.(interface{ Tolerance() time.Duration }); ok {
+		s.tolerance = tolerant.Tolerance()
 	}
 	if len(c.limits) > 0 {
 		s.sched = scheduler.All(append([]scheduler.Scheduler{pacer}, c.limits...)...)

@@ -107,7 +107,19 @@ func (s *Shaper) leaveLocked(now time.Time, cost int64) bool {
 	if s.line.head != nil || !s.gate.openLocked(now) || s.sched.Next(now, 0, cost).After(now) {
 		return false
 	}
-	s.departLocked(now, now, cost)
+	due := now
+	if s.lag > 0 {
+		// A caller who is woken late comes back late, which would lower the rate
+		// of one that calls in a loop. Had the last departure been on time, this
+		// call would have come that much sooner; if it had to wait then, it is due
+		// when that wait would have ended. A line that had run dry by then has no
+		// such claim.
+		sooner := later(now.Add(-s.lag), s.gate.openAt)
+		if next := s.sched.Next(sooner, 0, cost); next.After(sooner) {
+			due = next
+		}
+	}
+	s.departLocked(due, now, cost)
 	return true
 }
 

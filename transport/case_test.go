@@ -160,7 +160,7 @@ func TestCaseI01BlameTheRightCause(t *testing.T) {
 	const ms = time.Millisecond
 	// run sends one request at 0 and reports on a second one that is submitted with
 	// ctx.
-	run := func(t *testing.T, ctx context.Context, during func(*shaper.Shaper), opts ...shaper.Option) (error, *transport.Error) {
+	run := func(t *testing.T, ctx context.Context, during func(*shaper.Shaper), opts ...shaper.Option) (*transport.Error, error) {
 		t.Helper()
 		p := newPartner()
 		s := newShaper(t, scheduler.PerSecond(10), opts...)
@@ -174,14 +174,14 @@ func TestCaseI01BlameTheRightCause(t *testing.T) {
 		var ue *url.Error
 		require.ErrorAs(t, err, &ue)
 		e, _ := ue.Err.(*transport.Error)
-		return ue.Err, e
+		return e, ue.Err
 	}
 
 	t.Run("context cancelled before the call", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			err, e := run(t, ctx, nil)
+			e, err := run(t, ctx, nil)
 			require.Nil(t, e)
 			require.Equal(t, context.Canceled, err)
 		})
@@ -191,7 +191,7 @@ func TestCaseI01BlameTheRightCause(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 50*ms)
 			defer cancel()
 			began := time.Now()
-			err, e := run(t, ctx, nil)
+			e, err := run(t, ctx, nil)
 			require.Equal(t, began, time.Now(), "told at once")
 			require.NotNil(t, e)
 			require.ErrorIs(t, err, shaper.ErrDeadline)
@@ -209,7 +209,7 @@ func TestCaseI01BlameTheRightCause(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 150*ms)
 			defer cancel()
-			err, e := run(t, ctx, func(s *shaper.Shaper) {
+			e, err := run(t, ctx, func(s *shaper.Shaper) {
 				time.AfterFunc(20*ms, s.Pause) // it would have made it
 			})
 			require.NotNil(t, e)
@@ -223,7 +223,7 @@ func TestCaseI01BlameTheRightCause(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(30*ms, cancel)
-			err, e := run(t, ctx, nil)
+			e, err := run(t, ctx, nil)
 			require.NotNil(t, e)
 			require.Equal(t, context.Canceled, e.Reason)
 			require.ErrorIs(t, err, transport.ErrNotSent)
@@ -236,7 +236,7 @@ func TestCaseI01BlameTheRightCause(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			until := time.Now().Add(time.Hour)
-			err, e := run(t, ctx, func(s *shaper.Shaper) { s.HoldUntil(until) })
+			e, err := run(t, ctx, func(s *shaper.Shaper) { s.HoldUntil(until) })
 			require.NotNil(t, e)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.True(t, e.Timeout())
@@ -246,7 +246,7 @@ func TestCaseI01BlameTheRightCause(t *testing.T) {
 	})
 	t.Run("longer than the longest delay", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			err, e := run(t, t.Context(), nil, shaper.WithMaxDelay(99*ms))
+			e, err := run(t, t.Context(), nil, shaper.WithMaxDelay(99*ms))
 			require.NotNil(t, e)
 			require.ErrorIs(t, err, shaper.ErrMaxDelay)
 			require.NotErrorIs(t, err, context.DeadlineExceeded, "the caller set none")
@@ -256,7 +256,7 @@ func TestCaseI01BlameTheRightCause(t *testing.T) {
 	})
 	t.Run("line full", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			err, e := run(t, t.Context(), nil, shaper.WithQueue(1))
+			e, err := run(t, t.Context(), nil, shaper.WithQueue(1))
 			require.NotNil(t, e)
 			require.ErrorIs(t, err, shaper.ErrQueueFull)
 			require.False(t, e.Timeout())
@@ -264,7 +264,7 @@ func TestCaseI01BlameTheRightCause(t *testing.T) {
 	})
 	t.Run("closed", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			err, e := run(t, t.Context(), func(s *shaper.Shaper) { _ = s.Close() })
+			e, err := run(t, t.Context(), func(s *shaper.Shaper) { _ = s.Close() })
 			require.NotNil(t, e)
 			require.ErrorIs(t, err, shaper.ErrClosed)
 			require.False(t, e.Timeout())

@@ -59,7 +59,7 @@ func TestPaymentDefaultLimit(t *testing.T) {
 
 		time.Sleep(990*time.Millisecond - 1)
 		assertProblem(t, http.StatusTooManyRequests, pay(t, p, "other", invoice(2)))
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		w = pay(t, p, "other", invoice(2))
 		assert.Equal(t, http.StatusCreated, w.Code)
 		assert.Empty(t, w.Header().Values("Idempotent-Replayed"))

@@ -1,0 +1,81 @@
+package scheduler_test
+
+import (
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/sluice-go/sluice/scheduler"
+)
+
+// Pace three calls that all come at once: ask when, wait by your own means, report.
+func Example() {
+	pace, err := scheduler.NewGCRA(scheduler.PerSecond(3), 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	now := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+	for range 3 {
+		due := pace.Next(now, 0, 1)
+		fmt.Println(due.Sub(now))
+		pace.Commit(due, due, 1) // it left on time
+	}
+	// Output:
+	// 0s
+	// 333.333334ms
+	// 666.666667ms
+}
+
+// Any schedule is a meter too.
+func ExampleAllow() {
+	limit, err := scheduler.NewGCRA(scheduler.PerMinute(60), 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	now := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+	for range 3 {
+		fmt.Println(scheduler.Allow(limit, now, 1))
+	}
+	// Output:
+	// true 0s
+	// true 0s
+	// false 1s
+}
+
+// Keep several limits at once. A call leaves when all of them allow it.
+func ExampleAll() {
+	perSecond, err := scheduler.NewGCRA(scheduler.PerSecond(4), 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	perMinute, err := scheduler.NewGCRA(scheduler.PerMinute(60), 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	both := scheduler.All(perSecond, perMinute)
+	now := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+	for range 3 {
+		due := both.Next(now, 0, 1)
+		fmt.Println(due.Sub(now))
+		both.Commit(due, due, 1)
+	}
+	// Output:
+	// 0s
+	// 1s
+	// 2s
+}
+
+func ExampleParseRate() {
+	for _, text := range []string{"10/s", "300/min", "5/24h", "1/250ms"} {
+		r, err := scheduler.ParseRate(text)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(r, r.Interval())
+	}
+	// Output:
+	// 10/s 100ms
+	// 300/min 200ms
+	// 5/24h 4h48m0s
+	// 1/250ms 250ms
+}
