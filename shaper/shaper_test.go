@@ -118,6 +118,23 @@ func TestMaxDelay(t *testing.T) {
 	})
 }
 
+// A full line is no reason to give up for good: the refusal tells some delay.
+func TestFullLineTellsADelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShaper(t, scheduler.PerSecond(1), shaper.WithBurst(10), shaper.WithQueue(2))
+		s.Pause()
+		r := newRecorder()
+		for range 3 {
+			r.wait(t.Context(), s)
+		}
+		var refusal *shaper.Refusal
+		require.ErrorAs(t, r.calls[2].err, &refusal)
+		assert.ErrorIs(t, refusal, shaper.ErrQueueFull)
+		assert.Positive(t, refusal.WouldWait())
+		require.NoError(t, s.Close())
+	})
+}
+
 func TestDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShaper(t, scheduler.PerSecond(10))

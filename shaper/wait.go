@@ -133,7 +133,9 @@ func (s *Shaper) joinLocked(ctx context.Context, now time.Time, cost int64) (*ca
 	backlog := s.sched.Next(now, s.line.units, cost).Sub(now)
 	full := s.line.len >= s.capacity || s.maxBacklog > 0 && backlog >= s.maxBacklog
 	if full || !s.line.fits(cost) {
-		return nil, s.refuseLocked(ErrQueueFull, cost, delay)
+		// A full line that is paused may need no time at all, but coming back at
+		// once is of no use.
+		return nil, s.refuseLocked(ErrQueueFull, cost, max(delay, 1))
 	}
 	if delay > s.maxDelay {
 		return nil, s.refuseLocked(ErrMaxDelay, cost, delay)

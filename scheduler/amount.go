@@ -1,0 +1,87 @@
+package scheduler
+
+import (
+	"math"
+	"math/bits"
+	"time"
+)
+
+// An amount is a number of units that need not be whole: units and frac/period of
+// one more, where period is that of the pace in lowest terms. A negative amount has
+// negative units; its fraction still counts upwards. Amounts beyond 2^61 units stay
+// there, which is far more than any limit.
+type amount struct {
+	units int64
+	frac  uint64
+}
+
+const maxUnits = 1 << 61
+
+// whole returns an amount of n units.
+func whole(n int64) amount {
+	return amount{units: max(-maxUnits, min(n, maxUnits))}
+}
+
+// drops returns how many units the pace lets pass in d.
+func (p pace) drops(d time.Duration) amount {
+	hi, lo := bits.Mul64(uint64(max(d, 0)), p.units)
+	if hi >= p.period {
+		return whole(maxUnits)
+	}
+	units, frac := bits.Div64(hi, lo, p.period)
+	if units >= maxUnits {
+		return whole(maxUnits)
+	}
+	return amount{units: int64(units), frac: frac}
+}
+
+// timeFor returns how long the pace takes for a, rounded up; none if a is not
+// positive.
+func (p pace) timeFor(a amount) time.Duration {
+	if a.units < 0 {
+		return 0
+	}
+	hi, lo := bits.Mul64(uint64(a.units), p.period)
+	lo, carry := bits.Add64(lo, a.frac, 0)
+	hi += carry
+	if hi >= p.units {
+		return never
+	}
+	ns, rest := bits.Div64(hi, lo, p.units)
+	return span{ns: min(ns, uint64(never)), frac: rest}.ceil()
+}
+
+// sum returns a+b.
+func (p pace) sum(a, b amount) amount {
+	s := whole(a.units + b.units)
+	if s.frac = a.frac + b.frac; s.frac >= p.period {
+		s.frac -= p.period
+		s.units++
+	}
+	return s
+}
+
+// difference returns a-b.
+func (p pace) difference(a, b amount) amount {
+	d := whole(a.units - b.units)
+	if d.frac = a.frac - b.frac; a.frac < b.frac {
+		d.frac += p.period
+		d.units--
+	}
+	return d
+}
+
+// resize returns a with its fraction counted in the period of q, rounded down.
+func (p pace) resize(a amount, q pace) amount {
+	hi, lo := bits.Mul64(a.frac, q.period)
+	a.frac, _ = bits.Div64(hi, lo, p.period) // below q.period, as a.frac is below p.period
+	return a
+}
+
+// saturatingSum returns a+b for a, b >= 0, or the largest int64.
+func saturatingSum(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}

@@ -1,0 +1,114 @@
+package scheduler
+
+import (
+	"fmt"
+	"time"
+)
+
+// LeakyBucket is the leaky bucket as a meter (ITU-T I.371, ATM Forum Traffic
+// Management 4.1): a unit pours one unit into the bucket, which holds up to capacity
+// and leaks one every T; what would overflow does not conform. It starts empty.
+//
+// It is the same rule as a [TokenBucket], seen from the other side, in the ledger
+// form: a level, and when it was last touched. The leaky bucket as a queue, which
+// lets one unit leave every T, is a [GCRA] with burst 1 in front of a line.
+//
+// Use it for a partner who states one, as Shopify does ("40 in the bucket, 2 leak
+// per second"). A cost above the capacity can never leave.
+//
+// Worst burst: capacity units at once, and capacity + floor(w/T) in a closed window
+// of length w. Memory: one level and one instant per key. Its Next is exact for any
+// ahead, whatever costs those units come in.
+//
+// LeakyBucket is not safe for concurrent use.
+type LeakyBucket struct {
+	rate     Rate
+	capacity int64
+	pace     pace
+
+	// level is what is in the bucket one nanosecond before touched, if it leaks
+	// from then on: an instant stands for the nanosecond that ends with it, and the
+	// due time of the next unit was rounded up into it.
+	level   amount
+	touched time.Time
+}
+
+// NewLeakyBucket returns an empty bucket. It refuses an invalid rate, a capacity
+// below 1, and a capacity that takes longer than 292 years to leak.
+func NewLeakyBucket(r Rate, capacity int64) (*LeakyBucket, error) {
+	if capacity < 1 {
+		return nil, fmt.Errorf("scheduler: capacity %d: must be at least 1", capacity)
+	}
+	if err := checkRate(r, capacity); err != nil {
+		return nil, err
+	}
+	return &LeakyBucket{rate: r, capacity: capacity, pace: newPace(r)}, nil
+}
+
+// Rate returns the rate at which the bucket leaks.
+func (b *LeakyBucket) Rate() Rate { return b.rate }
+
+// MaxCost returns the capacity.
+func (b *LeakyBucket) MaxCost() int64 { return b.capacity }
+
+// Next implements [Scheduler].
+func (b *LeakyBucket) Next(t time.Time, ahead, n int64) time.Time {
+	t = later(t, b.touched)
+	if n > b.capacity {
+		return t.Add(never)
+	}
+	if b.rate.unlimited {
+		return t
+	}
+	poured := whole(saturatingSum(max(ahead, 0), max(n, 1)))
+	excess := b.pace.difference(b.pace.sum(b.at(t), poured), whole(b.capacity))
+	return t.Add(b.pace.timeFor(b.pace.difference(excess, b.pace.drops(1))))
+}
+
+// Commit implements [Scheduler]. It counts at left.
+func (b *LeakyBucket) Commit(due, left time.Time, n int64) {
+	left = later(left, b.touched)
+	if !b.rate.unlimited {
+		b.level = b.pace.sum(b.at(left), whole(max(n, 0)))
+	}
+	b.touched = left
+}
+
+// SetRate changes the rate as of now; see [GCRA.SetRate]. The level is kept.
+func (b *LeakyBucket) SetRate(now time.Time, r Rate) error {
+	if err := checkRate(r, b.capacity); err != nil {
+		return err
+	}
+	now = later(now, b.touched)
+	to := newPace(r)
+	if b.rate.unlimited || r.unlimited {
+		b.level = amount{}
+	} else {
+		level := b.pace.difference(b.at(now), b.pace.drops(1))
+		b.level = to.sum(b.pace.resize(level, to), to.drops(1))
+	}
+	b.rate, b.pace, b.touched = r, to, now
+	return nil
+}
+
+// Forfeit fills what has leaked; see [GCRA.Forfeit].
+func (b *LeakyBucket) Forfeit(t time.Time, keep int64) {
+	if b.rate.unlimited {
+		return
+	}
+	t = later(t, b.touched)
+	filled := b.pace.sum(whole(b.capacity-min(max(keep, 1), b.capacity)), b.pace.drops(1))
+	if b.pace.difference(b.at(t), filled).units < 0 {
+		b.level, b.touched = filled, t
+	}
+}
+
+// at returns the level at t, which is not before touched.
+func (b *LeakyBucket) at(t time.Time) amount {
+	elapsed := t.Sub(b.touched)
+	// Idle time is clamped before it is multiplied.
+	if elapsed >= b.pace.timeFor(b.level) {
+		return b.pace.drops(1) // empty at t
+	}
+	return b.pace.difference(b.level, b.pace.drops(elapsed))
+}
