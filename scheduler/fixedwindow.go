@@ -33,9 +33,9 @@ type FixedWindow struct {
 	zone   *time.Location
 	zoned  bool // by the clocks of zone, else by multiples of length
 
-	start, end time.Time // the window of the latest departure
-	used       int64
-	seen       time.Time
+	end  time.Time // of the window of the latest departure
+	used int64     // in that window
+	seen time.Time
 }
 
 // A FixedWindowOption changes a [FixedWindow] that [NewFixedWindow] makes.
@@ -59,14 +59,22 @@ func NewFixedWindow(limit int64, window time.Duration, opts ...FixedWindowOption
 	if err := checkWindow(limit, window); err != nil {
 		return nil, err
 	}
-	switch {
-	case !f.zoned:
-	case f.zone == nil:
-		return nil, errors.New("scheduler: location nil: must be a time zone")
-	case window != day && time.Hour%window != 0:
-		return nil, fmt.Errorf("scheduler: window %v in %v: must be 24h or divide one hour", window, f.zone)
+	if f.zoned {
+		if err := f.checkZoned(); err != nil {
+			return nil, err
+		}
 	}
 	return f, nil
+}
+
+func (f *FixedWindow) checkZoned() error {
+	switch {
+	case f.zone == nil:
+		return errors.New("scheduler: location nil: must be a time zone")
+	case f.length != day && time.Hour%f.length != 0:
+		return fmt.Errorf("scheduler: window %v in %v: must be 24h or divide one hour", f.length, f.zone)
+	}
+	return nil
 }
 
 func checkWindow(limit int64, window time.Duration) error {
@@ -110,7 +118,7 @@ func (f *FixedWindow) Commit(due, left time.Time, n int64) {
 	left = later(left, f.seen)
 	f.seen = left
 	if !left.Before(f.end) {
-		f.start, f.end = f.bounds(left)
+		_, f.end = f.bounds(left)
 		f.used = 0
 	}
 	f.used = saturatingSum(f.used, max(n, 0))

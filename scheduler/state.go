@@ -1,0 +1,269 @@
+package scheduler
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// A stater is a schedule whose state outlives the process.
+type stater interface {
+	encoding.BinaryMarshaler
+	encoding.BinaryUnmarshaler
+}
+
+// MarshalBinary returns the whole state, limits included. The error is always nil.
+// See the package documentation.
+func (g *GCRA) MarshalBinary() ([]byte, error) {
+	e := encode(kindGCRA)
+	e.rate(g.rate)
+	e.int(g.burst)
+	e.duration(g.tolerance)
+	e.uint(g.pace.den)
+	e.instant(g.tat)
+	e.uint(g.frac)
+	e.instant(g.seen)
+	return e.finish()
+}
+
+// UnmarshalBinary replaces g by the schedule that the state was taken of. An error
+// leaves g as it was.
+func (g *GCRA) UnmarshalBinary(data []byte) error {
+	d := decode(kindGCRA, data)
+	n := GCRA{rate: d.rate(), burst: d.int(), tolerance: d.duration()}
+	d.check(n.burst >= 1 && (d.err != nil || checkRate(n.rate, n.burst) == nil), "the burst")
+	d.check(n.tolerance >= 0, "the tolerance")
+	den := d.uint()
+	n.tat, n.frac, n.seen = d.instant(), d.uint(), d.instant()
+	if d.err == nil {
+		n.pace = newPace(n.rate)
+		d.check(den > 0 && den <= maxDen && den%n.pace.units == 0 && n.frac < den, "a fraction")
+		n.pace.den = den
+	}
+	if err := d.finish(); err != nil {
+		return err
+	}
+	*g = n
+	return nil
+}
+
+// MarshalBinary returns the whole state, limits included. The error is always nil.
+// See the package documentation.
+func (b *TokenBucket) MarshalBinary() ([]byte, error) {
+	return encodeBucket(kindTokenBucket, b.rate, b.burst, b.balance, b.touched)
+}
+
+// UnmarshalBinary replaces b by the schedule that the state was taken of. An error
+// leaves b as it was.
+func (b *TokenBucket) UnmarshalBinary(data []byte) error {
+	var n TokenBucket
+	var err error
+	n.rate, n.burst, n.pace, n.balance, n.touched, err = decodeBucket(kindTokenBucket, data)
+	if err == nil {
+		*b = n
+	}
+	return err
+}
+
+// MarshalBinary returns the whole state, limits included. The error is always nil.
+// See the package documentation.
+func (b *LeakyBucket) MarshalBinary() ([]byte, error) {
+	return encodeBucket(kindLeakyBucket, b.rate, b.capacity, b.level, b.touched)
+}
+
+// UnmarshalBinary replaces b by the schedule that the state was taken of. An error
+// leaves b as it was.
+func (b *LeakyBucket) UnmarshalBinary(data []byte) error {
+	var n LeakyBucket
+	var err error
+	n.rate, n.capacity, n.pace, n.level, n.touched, err = decodeBucket(kindLeakyBucket, data)
+	if err == nil {
+		*b = n
+	}
+	return err
+}
+
+func encodeBucket(kind byte, r Rate, size int64, a amount, touched time.Time) ([]byte, error) {
+	e := encode(kind)
+	e.rate(r)
+	e.int(size)
+	e.amount(a)
+	e.instant(touched)
+	return e.finish()
+}
+
+func decodeBucket(kind byte, data []byte) (r Rate, size int64, p pace, a amount, touched time.Time, err error) {
+	d := decode(kind, data)
+	r, size = d.rate(), d.int()
+	d.check(size >= 1 && (d.err != nil || checkRate(r, size) == nil), "the size")
+	if d.err == nil {
+		p = newPace(r)
+	}
+	a, touched = d.amount(p), d.instant()
+	return r, size, p, a, touched, d.finish()
+}
+
+// MarshalBinary returns the whole state, limits included. The error is always nil.
+// See the package documentation.
+func (f *FixedWindow) MarshalBinary() ([]byte, error) {
+	e := encode(kindFixedWindow)
+	e.int(f.limit)
+	e.duration(f.length)
+	zone := "" // LoadLocation takes that for UTC; here it means no zone at all
+	if f.zoned {
+		zone = f.zone.String()
+	}
+	e.bytes([]byte(zone))
+	e.instant(f.end)
+	e.int(f.used)
+	e.instant(f.seen)
+	return e.finish()
+}
+
+// UnmarshalBinary replaces f by the schedule that the state was taken of. An error
+// leaves f as it was. A time zone is known by its name: that of f if it has the same
+// one, and else what [time.LoadLocation] finds.
+func (f *FixedWindow) UnmarshalBinary(data []byte) error {
+	d := decode(kindFixedWindow, data)
+	var n FixedWindow
+	n.limit, n.length = d.window()
+	zone := string(d.bytes())
+	n.end, n.used, n.seen = d.instant(), d.int(), d.instant()
+	d.check(n.used >= 0, "a count")
+	if err := d.finish(); err != nil {
+		return err
+	}
+	if zone != "" {
+		n.zoned = true
+		if n.zone = f.zone; n.zone == nil || n.zone.String() != zone {
+			var err error
+			if n.zone, err = time.LoadLocation(zone); err != nil {
+				return fmt.Errorf("scheduler: state: %w", err)
+			}
+		}
+		if err := n.checkZoned(); err != nil {
+			return err
+		}
+	}
+	*f = n
+	return nil
+}
+
+// MarshalBinary returns the whole state, limits included. The error is always nil.
+// See the package documentation.
+func (l *SlidingLog) MarshalBinary() ([]byte, error) {
+	e := encode(kindSlidingLog)
+	e.int(l.limit)
+	e.duration(l.window)
+	e.instant(l.epoch)
+	e.instant(l.seen)
+	for i := range l.ring {
+		e.int(l.ring[(l.first+i)%len(l.ring)])
+	}
+	return e.finish()
+}
+
+// UnmarshalBinary replaces l by the schedule that the state was taken of. An error
+// leaves l as it was.
+func (l *SlidingLog) UnmarshalBinary(data []byte) error {
+	d := decode(kindSlidingLog, data)
+	var n SlidingLog
+	n.limit, n.window = d.window()
+	n.epoch, n.seen = d.instant(), d.instant()
+	entries := len(d.data) / 8
+	d.check(int64(entries) <= n.limit, "the length")
+	if d.err == nil {
+		n.ring = make([]int64, 0, entries)
+		latest := int64(n.seen.Sub(n.epoch))
+		for previous := int64(math.MinInt64); len(n.ring) < entries; {
+			at := d.int()
+			d.check(previous <= at && at <= latest, "an entry")
+			n.ring = append(n.ring, at)
+			previous = at
+		}
+	}
+	if err := d.finish(); err != nil {
+		return err
+	}
+	*l = n
+	return nil
+}
+
+// MarshalBinary returns the whole state, limits included. The error is always nil.
+// See the package documentation.
+func (c *SlidingCounter) MarshalBinary() ([]byte, error) {
+	e := encode(kindSlidingCounter)
+	e.int(c.limit)
+	e.duration(c.window)
+	e.instant(c.start)
+	e.int(c.previous)
+	e.int(c.current)
+	e.instant(c.seen)
+	return e.finish()
+}
+
+// UnmarshalBinary replaces c by the schedule that the state was taken of. An error
+// leaves c as it was.
+func (c *SlidingCounter) UnmarshalBinary(data []byte) error {
+	d := decode(kindSlidingCounter, data)
+	var n SlidingCounter
+	n.limit, n.window = d.window()
+	n.start, n.previous, n.current, n.seen = d.instant(), d.int(), d.int(), d.instant()
+	d.check(n.previous >= 0 && n.current >= 0, "a count")
+	if err := d.finish(); err != nil {
+		return err
+	}
+	*c = n
+	return nil
+}
+
+// MarshalBinary returns the states of all limits. It fails if one of them is no
+// encoding.BinaryMarshaler.
+func (a all) MarshalBinary() ([]byte, error) {
+	e := encode(kindAll)
+	e.int(int64(len(a)))
+	for _, limit := range a {
+		s, ok := limit.(stater)
+		if !ok {
+			return nil, fmt.Errorf("scheduler: state: a %T has none to marshal", limit)
+		}
+		state, err := s.MarshalBinary()
+		if err != nil {
+			return nil, err
+		}
+		e.bytes(state)
+	}
+	return e.finish()
+}
+
+// UnmarshalBinary hands each limit its state back. The limits must be as many and of
+// the same types, in the same order. An error leaves all of them as they were.
+func (a all) UnmarshalBinary(data []byte) error {
+	before, err := a.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	if err := a.restore(data); err != nil {
+		return errors.Join(err, a.restore(before))
+	}
+	return nil
+}
+
+func (a all) restore(data []byte) error {
+	d := decode(kindAll, data)
+	if n := d.int(); d.err == nil && n != int64(len(a)) {
+		d.fail("it is of %d limits, want %d", n, len(a))
+	}
+	for _, limit := range a {
+		state := d.bytes()
+		if d.err != nil {
+			break
+		}
+		if err := limit.(stater).UnmarshalBinary(state); err != nil {
+			return err
+		}
+	}
+	return d.finish()
+}
