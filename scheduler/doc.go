@@ -47,6 +47,30 @@
 //   - tolerance J: lateness that the schedule absorbs
 //   - line: the calls that wait, in order
 //
+// # Which schedule
+//
+// Each is a pace and a meter at once, and [All] keeps several.
+//
+//	the partner says                        use              worst in a window w
+//	"100 per second", or nothing exact      [GCRA] burst 1   1 + w/T
+//	"100 per second, bursts of 20"          [TokenBucket]    20 + w/T
+//	"a bucket of 40 that leaks 2 a second"  [LeakyBucket]    40 + w/T
+//	"1,000 in any 60 seconds"               [Within]         1,000
+//	the same, and use all of it             [SlidingLog]     1,000
+//	"10,000 per calendar day"               [FixedWindow]    20,000 around midnight
+//	counts like a sliding gateway           [SlidingCounter] see there
+//
+// # State that outlives the process
+//
+// Every schedule here is an encoding.BinaryMarshaler and BinaryUnmarshaler, so that
+// a quota survives a restart: save on shutdown, load at start. The bytes hold the
+// limits too, so a zero value can load them; to change a limit, load and then call
+// SetRate or SetLimit. They carry a version and a checksum, and foreign or damaged
+// ones are refused.
+//
+// Instants are saved as the wall clock tells them, and time away counts as elapsed.
+// If that clock is set back meanwhile, a schedule waits until it has caught up.
+//
 // # Exactness
 //
 // A [Rate] is a fraction and stays one. Instants are whole nanoseconds plus a

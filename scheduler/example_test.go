@@ -3,6 +3,8 @@ package scheduler_test
 import (
 	"fmt"
 	"log"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/sluice-go/sluice/scheduler"
@@ -63,6 +65,43 @@ func ExampleAll() {
 	// 0s
 	// 1s
 	// 2s
+}
+
+// Save a daily quota on shutdown and load it at the next start.
+func ExampleFixedWindow_MarshalBinary() {
+	file := filepath.Join(os.TempDir(), fmt.Sprintf("quota-%d", os.Getpid()))
+	defer os.Remove(file)
+	noon := time.Date(2026, time.January, 1, 12, 0, 0, 0, time.UTC)
+
+	quota, err := scheduler.NewFixedWindow(10_000, 24*time.Hour)
+	if err != nil {
+		log.Fatal(err)
+	}
+	quota.Commit(noon, noon, 9_999)
+
+	// On shutdown.
+	state, err := quota.MarshalBinary()
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := os.WriteFile(file, state, 0o600); err != nil {
+		log.Fatal(err)
+	}
+
+	// At the start.
+	state, err = os.ReadFile(file)
+	if err != nil {
+		log.Fatal(err)
+	}
+	var loaded scheduler.FixedWindow
+	if err := loaded.UnmarshalBinary(state); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(scheduler.Allow(&loaded, noon.Add(time.Hour), 1))
+	fmt.Println(scheduler.Allow(&loaded, noon.Add(time.Hour), 1))
+	// Output:
+	// true 0s
+	// false 11h0m0s
 }
 
 func ExampleParseRate() {
