@@ -240,7 +240,7 @@ func TestGCRAEqualsTheModel(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	for range 2000 {
+	for range 1000 {
 		units := []int64{1, 3, 7, 60, 333, 1_000_003}[rng.IntN(6)]
 		period := []time.Duration{time.Second, time.Minute, day, 250 * time.Millisecond}[rng.IntN(4)]
 		modelRun(t, rng, units, period,

@@ -2,6 +2,7 @@ package shaper_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -33,6 +34,14 @@ func (r *mockRecorder) wait(ctx context.Context, s *shaper.Shaper) {
 	synctest.Wait()
 }
 
+// departures returns when calls left, once all has happened that is due.
+func (r *mockRecorder) departures() []time.Duration {
+	synctest.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.left)
+}
+
 func TestMockClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &mockRecorder{mock: clock.NewMock()}
@@ -44,15 +53,15 @@ func TestMockClock(t *testing.T) {
 		r.wait(ctx, s)
 		assert.Equal(t, 700*ms, s.Delay())
 		r.mock.Add(99 * ms)
-		assert.Equal(t, steps(0, 0, 1), r.left)
+		assert.Equal(t, steps(0, 0, 1), r.departures())
 		r.mock.Add(ms)
-		assert.Equal(t, steps(0, 100*ms, 2), r.left)
+		assert.Equal(t, steps(0, 100*ms, 2), r.departures())
 		r.mock.Add(200 * ms)
-		assert.Equal(t, steps(0, 100*ms, 4), r.left)
+		assert.Equal(t, steps(0, 100*ms, 4), r.departures())
 		cancel()
 		s.HoldUntil(r.mock.Now().Add(10 * time.Second))
 		r.mock.Add(20 * time.Second)
-		assert.Equal(t, []time.Duration{0, 100 * ms, 200 * ms, 300 * ms, 10300 * ms, 10400 * ms}, r.left)
+		assert.Equal(t, []time.Duration{0, 100 * ms, 200 * ms, 300 * ms, 10300 * ms, 10400 * ms}, r.departures())
 		assert.Zero(t, s.Delay())
 	})
 }
@@ -71,7 +80,7 @@ func TestMockClockDeadlines(t *testing.T) {
 		r := &mockRecorder{mock: mock}
 		r.wait(ctx, s)
 		mock.Add(time.Second)
-		assert.Equal(t, []time.Duration{time.Second}, r.left)
+		assert.Equal(t, []time.Duration{time.Second}, r.departures())
 	})
 }
 

@@ -2,6 +2,7 @@ package shaper_test
 
 import (
 	"context"
+	"math"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -101,15 +102,19 @@ func conserved(t testing.TB, s *shaper.Shaper) {
 
 // assertShape checks that no closed window holds more than burst + floor((w+J)/T)
 // departures of one unit. It is enough to look at windows that begin and end with
-// one.
+// one: for all i <= k, k-i+1-burst intervals must not take longer than w+J.
 func assertShape(t testing.TB, left []time.Duration, r scheduler.Rate, burst int, tolerance time.Duration) {
 	t.Helper()
-	for i := range left {
-		for k := i + burst; k < len(left); k++ {
-			// k-i+1 units are too many if k-i+1-burst intervals take longer than w+J.
-			if w := left[k] - left[i]; r.For(int64(k-i+1-burst)) > w+tolerance+1 {
-				t.Fatalf("%d units left within %v at rate %v, burst %d, tolerance %v", k-i+1, w, r, burst, tolerance)
-			}
+	const rounding = 2 // departures, and the sums below, are rounded to nanoseconds
+	latest, from := time.Duration(math.MinInt64), 0
+	for k := range left {
+		// Of all windows that end here, that of the latest i - i·T is the worst.
+		if at := left[k] - r.For(int64(k)); at > latest {
+			latest, from = at, k
+		}
+		if n := k - from + 1; n > burst && r.For(int64(n-burst)) > left[k]-left[from]+tolerance+rounding {
+			t.Fatalf("%d units left within %v at rate %v, burst %d, tolerance %v",
+				n, left[k]-left[from], r, burst, tolerance)
 		}
 	}
 }

@@ -135,12 +135,15 @@ func (l *Line) Arrive(t *big.Rat, cost int64, deadline *big.Rat) *Call {
 	return c
 }
 
-// predict lets the units ahead leave one by one from t and then asks for cost.
+// predict returns when a call of the given cost leaves after those ahead. Whatever
+// is due is due by TAT, so a line that does not run dry moves TAT by T per unit.
 func (l *Line) predict(t *big.Rat, ahead, cost int64) *big.Rat {
 	g := l.GCRA
-	for range ahead {
-		due := g.Due(t, 1)
-		g.Leave(due, due, 1)
+	if ahead > 0 {
+		if g.TAT == nil || g.TAT.Cmp(t) < 0 {
+			g.TAT = t
+		}
+		g.TAT = new(big.Rat).Add(g.TAT, g.units(ahead))
 	}
 	return latest(t, g.Due(t, cost))
 }

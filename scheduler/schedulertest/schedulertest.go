@@ -41,7 +41,7 @@ type Config struct {
 }
 
 // rounds is the number of random histories for each property.
-const rounds = 200
+const rounds = 100
 
 // Run holds the schedule of c to the contract of [scheduler.Scheduler], one
 // subtest for each promise.
