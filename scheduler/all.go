@@ -68,6 +68,34 @@ func (a all) Forfeit(t time.Time, keep int64) {
 	}
 }
 
+// Forfeited is Forfeit on a copy; see [GCRA.Forfeited].
+func (a all) Forfeited(t time.Time, keep int64) Scheduler {
+	other := make(all, len(a))
+	for i, limit := range a {
+		other[i] = limit // as it is, if it saves nothing up
+		if l, ok := limit.(interface {
+			Forfeited(time.Time, int64) Scheduler
+		}); ok {
+			other[i] = l.Forfeited(t, keep)
+		}
+	}
+	return other
+}
+
+// Tolerance returns the lowest tolerance among the limits that have one.
+func (a all) Tolerance() time.Duration {
+	lowest := never
+	for _, limit := range a {
+		if l, ok := limit.(interface{ Tolerance() time.Duration }); ok {
+			lowest = min(lowest, l.Tolerance())
+		}
+	}
+	if lowest == never {
+		return 0
+	}
+	return lowest
+}
+
 // Rate returns the slowest rate among the limits that have one.
 func (a all) Rate() Rate {
 	slowest := Unlimited

@@ -56,6 +56,16 @@ func TestAllPredictsFromTheFirstDeparture(t *testing.T) {
 	}
 }
 
+func TestAllKeepsBothDefinitions(t *testing.T) {
+	schedulertest.Run(t, schedulertest.Config{
+		New: func() scheduler.Scheduler {
+			return scheduler.All(newTokenBucket(t, scheduler.PerSecond(10), 5), newSlidingLog(t, 7, time.Second))
+		},
+		Step:     100 * time.Millisecond,
+		Conforms: both(bucket(5, 100*time.Millisecond), anyWindow(7, time.Second)),
+	})
+}
+
 func TestAllWaitsAreNotSummed(t *testing.T) {
 	s := scheduler.All(newGCRA(t, scheduler.PerMinute(60), 1), newGCRA(t, scheduler.PerSecond(4), 1))
 	assert.Equal(t, []time.Duration{0, time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second}, drain(s, 5))

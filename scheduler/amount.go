@@ -17,6 +17,9 @@ type amount struct {
 
 const maxUnits = 1 << 61
 
+// maxBucket is the largest bucket, with room for a cost beside its content.
+const maxBucket = maxUnits / 2
+
 // whole returns an amount of n units.
 func whole(n int64) amount {
 	return amount{units: max(-maxUnits, min(n, maxUnits))}

@@ -37,12 +37,21 @@ func spellings(t testing.TB, r scheduler.Rate, burst int64) map[string]scheduler
 	}
 }
 
+// definitionOf is that of a bucket, where an interval is whole nanoseconds.
+func definitionOf(r scheduler.Rate, burst int64) definition {
+	if int64(r.Period())%r.Units() != 0 {
+		return nil
+	}
+	return bucket(burst, r.Interval())
+}
+
 func TestBucketsConformance(t *testing.T) {
 	for _, tt := range []struct {
 		rate  scheduler.Rate
 		burst int64
 	}{
 		{scheduler.PerSecond(10), 1},
+		{scheduler.PerMinute(600), 7},
 		{scheduler.PerSecond(3), 1},
 		{scheduler.PerSecond(7), 20},
 		{scheduler.PerDay(1_000_003), 3},
@@ -55,6 +64,7 @@ func TestBucketsConformance(t *testing.T) {
 					New:        func() scheduler.Scheduler { return spellings(t, tt.rate, tt.burst)[name] },
 					Step:       tt.rate.Interval(),
 					ExactAhead: true,
+					Conforms:   definitionOf(tt.rate, tt.burst),
 				})
 			})
 		}
@@ -178,6 +188,52 @@ func TestBucketsSetRate(t *testing.T) {
 	}
 }
 
+// A change of rate must not let a unit leave early, however often the rate changes
+// between periods that have nothing in common.
+func TestBucketsSetRateNeverRoundsInFavour(t *testing.T) {
+	rates := []scheduler.Rate{scheduler.PerSecond(3), scheduler.Every(7), scheduler.Per(5, 3), scheduler.PerMinute(11)}
+	const owed = 1000
+	tokens, leaky := newTokenBucket(t, rates[0], owed), newLeakyBucket(t, rates[0], owed)
+	for _, b := range []interface {
+		scheduler.Scheduler
+		SetRate(time.Time, scheduler.Rate) error
+	}{tokens, leaky} {
+		b.Commit(origin, origin, owed)
+		for i := range 10_000 {
+			rate := rates[(i+1)%len(rates)]
+			require.NoError(t, b.SetRate(origin, rate))
+			require.GreaterOrEqual(t, b.Next(origin, 0, owed).Sub(origin), rate.For(owed), "%T after %d changes", b, i+1)
+		}
+		// Each change may lose less than one nanosecond's worth.
+		assert.Less(t, b.Next(origin, 0, owed).Sub(origin), rates[0].For(owed+1), "%T", b)
+	}
+}
+
+func TestForfeitedLeavesTheOriginalAlone(t *testing.T) {
+	for name, s := range spellings(t, scheduler.PerSecond(10), 5) {
+		other := s.(interface {
+			Forfeited(time.Time, int64) scheduler.Scheduler
+		}).Forfeited(origin, 1)
+		assert.Equal(t, steps(100*time.Millisecond, 3), drain(other, 3), name)
+		assert.Equal(t, steps(0, 3), drain(s, 3), name)
+	}
+	both := scheduler.All(newTokenBucket(t, scheduler.PerSecond(10), 5), newSlidingLog(t, 2, time.Second))
+	other := both.(interface {
+		Forfeited(time.Time, int64) scheduler.Scheduler
+	}).Forfeited(origin, 1)
+	assert.Equal(t, origin.Add(100*time.Millisecond), other.Next(origin, 1, 1))
+	assert.Equal(t, origin, both.Next(origin, 1, 1))
+}
+
+// steps returns count times, interval apart.
+func steps(interval time.Duration, count int) []time.Duration {
+	out := make([]time.Duration, count)
+	for i := range out {
+		out[i] = time.Duration(i) * interval
+	}
+	return out
+}
+
 func TestBucketsForfeit(t *testing.T) {
 	for name, s := range spellings(t, scheduler.PerSecond(10), 5) {
 		s.(interface{ Forfeit(time.Time, int64) }).Forfeit(origin, 2)
@@ -192,7 +248,15 @@ func TestBucketsRefuseNonsense(t *testing.T) {
 		"capacity 0": func() error { _, err := scheduler.NewLeakyBucket(scheduler.PerSecond(1), 0); return err },
 		"-1/s":       func() error { _, err := scheduler.NewLeakyBucket(scheduler.PerSecond(-1), 1); return err },
 		"takes longer": func() error {
-			_, err := scheduler.NewTokenBucket(scheduler.PerDay(1), math.MaxInt64)
+			_, err := scheduler.NewTokenBucket(scheduler.PerDay(1), 1<<60)
+			return err
+		},
+		"burst 1152921504606846977": func() error {
+			_, err := scheduler.NewTokenBucket(scheduler.PerSecond(1_000_000_000), 1<<60+1)
+			return err
+		},
+		"capacity 9223372036854775807": func() error {
+			_, err := scheduler.NewLeakyBucket(scheduler.PerSecond(2_000_000_000), math.MaxInt64)
 			return err
 		},
 	} {

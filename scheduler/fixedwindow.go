@@ -21,7 +21,10 @@ import (
 //
 // It counts at the instant at which a unit left, on the clock of its caller. A
 // partner whose clock differs resets at another moment: keep away from the boundary
-// if that matters.
+// if that matters. A Shaper's clock is what the wall clock showed when the Shaper
+// was made, plus the time elapsed since on the monotonic clock, which stands still
+// while a computer is suspended: where clocks are set or computers sleep, make a new
+// Shaper, with the saved state, once in a while.
 //
 // Memory: two instants and one count per key. Its Next is exact for any ahead if
 // those units come one by one.
@@ -87,9 +90,6 @@ func checkWindow(limit int64, window time.Duration) error {
 	return nil
 }
 
-// Rate returns limit units per window.
-func (f *FixedWindow) Rate() Rate { return Per(f.limit, f.length) }
-
 // MaxCost returns the limit.
 func (f *FixedWindow) MaxCost() int64 { return f.limit }
 
@@ -146,10 +146,10 @@ func (f *FixedWindow) at(t time.Time) (end time.Time, used int64) {
 // at end.
 func (f *FixedWindow) after(t, end time.Time, skip int64) time.Time {
 	hi, lo := bits.Mul64(uint64(skip-1), uint64(f.length))
-	if hi > 0 || lo >= uint64(never-day-f.length) {
+	if hi > 0 || lo >= uint64(never) {
 		return t.Add(never)
 	}
-	at := end.Add(time.Duration(lo))
+	at := cut(t, end.Add(time.Duration(lo)))
 	if !f.zoned || skip == 1 {
 		return at
 	}

@@ -147,8 +147,9 @@ func (g *GCRA) Commit(due, left time.Time, n int64) {
 }
 
 // SetRate changes the rate as of now. Units that are owed stay owed, and their
-// time is recomputed: half a unit owed at 10/s is half a unit owed at 5/s. On an
-// error nothing has changed.
+// time is recomputed: half a unit owed at 10/s is half a unit owed at 5/s. A time of
+// more than 292 years was cut to that, and counts as that many units. On an error
+// nothing has changed.
 func (g *GCRA) SetRate(now time.Time, r Rate) error {
 	if err := checkRate(r, g.burst); err != nil {
 		return err
@@ -177,6 +178,14 @@ func (g *GCRA) Forfeit(t time.Time, keep int64) {
 		g.tat, g.frac = t, 0
 		g.advance(least)
 	}
+}
+
+// Forfeited returns the schedule as it would be after [GCRA.Forfeit], to ask it when
+// something would leave. It shares nothing with g, which is unchanged.
+func (g *GCRA) Forfeited(t time.Time, keep int64) Scheduler {
+	other := *g
+	other.Forfeit(t, keep)
+	return &other
 }
 
 // owed returns how far TAT lies after the start of the nanosecond that ends at t,

@@ -30,6 +30,7 @@ func TestGCRAConformance(t *testing.T) {
 		tolerance time.Duration
 	}{
 		{scheduler.PerSecond(10), 1, 0},
+		{scheduler.PerSecond(100), 3, 0},
 		{scheduler.PerSecond(3), 1, 0},
 		{scheduler.PerSecond(7), 4, 0},
 		{scheduler.PerSecond(333), 10, 5 * time.Millisecond},
@@ -47,6 +48,7 @@ func TestGCRAConformance(t *testing.T) {
 				},
 				Step:       tt.rate.Interval(),
 				ExactAhead: true,
+				Conforms:   definitionOf(tt.rate, tt.burst).unless(tt.tolerance > 0),
 			})
 		})
 	}

@@ -36,8 +36,8 @@ type LeakyBucket struct {
 // NewLeakyBucket returns an empty bucket. It refuses an invalid rate, a capacity
 // below 1, and a capacity that takes longer than 292 years to leak.
 func NewLeakyBucket(r Rate, capacity int64) (*LeakyBucket, error) {
-	if capacity < 1 {
-		return nil, fmt.Errorf("scheduler: capacity %d: must be at least 1", capacity)
+	if capacity < 1 || capacity > maxBucket {
+		return nil, fmt.Errorf("scheduler: capacity %d: must be from 1 to 2^60", capacity)
 	}
 	if err := checkRate(r, capacity); err != nil {
 		return nil, err
@@ -84,8 +84,9 @@ func (b *LeakyBucket) SetRate(now time.Time, r Rate) error {
 	if b.rate.unlimited || r.unlimited {
 		b.level = amount{}
 	} else {
-		level := b.pace.difference(b.at(now), b.pace.drops(1))
-		b.level = to.sum(b.pace.resize(level, to), to.drops(1))
+		// Rounded up: what is missing in the bucket is rounded down.
+		missing := b.pace.difference(b.pace.drops(1), b.at(now))
+		b.level = to.difference(to.drops(1), b.pace.resize(missing, to))
 	}
 	b.rate, b.pace, b.touched = r, to, now
 	return nil
@@ -101,6 +102,13 @@ func (b *LeakyBucket) Forfeit(t time.Time, keep int64) {
 	if b.pace.difference(b.at(t), filled).units < 0 {
 		b.level, b.touched = filled, t
 	}
+}
+
+// Forfeited returns the bucket as it would be after Forfeit; see [GCRA.Forfeited].
+func (b *LeakyBucket) Forfeited(t time.Time, keep int64) Scheduler {
+	other := *b
+	other.Forfeit(t, keep)
+	return &other
 }
 
 // at returns the level at t, which is not before touched.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // maxRateText bounds the text that ParseRate looks at, and so what its errors
@@ -63,7 +64,7 @@ func parseRate(s string) (Rate, error) {
 // parsePeriod reads a Go duration, and beside it the units that partners write
 // and Go does not have.
 func parsePeriod(s string) (time.Duration, error) {
-	number := strings.TrimRight(s, "abcdefghijklmnopqrstuvwxyz")
+	number := strings.TrimRightFunc(s, unicode.IsLetter)
 	var unit time.Duration
 	switch s[len(number):] {
 	case "min":
@@ -71,7 +72,7 @@ func parsePeriod(s string) (time.Duration, error) {
 	case "d", "day":
 		unit = day
 	}
-	if number == "" {
+	if number == "" && s != "" {
 		number = "1"
 		s = number + s
 	}
@@ -83,8 +84,8 @@ func parsePeriod(s string) (time.Duration, error) {
 		return d, nil
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || n > math.MaxInt64/int64(unit) {
-		return 0, fmt.Errorf("period %q is no whole number of its unit within range", s)
+	if err != nil || n < 1 || n > math.MaxInt64/int64(unit) {
+		return 0, fmt.Errorf("period %q is no positive whole number of its unit within range", s)
 	}
 	return time.Duration(n) * unit, nil
 }

@@ -67,6 +67,12 @@ func (r Rate) Validate() error {
 	return nil
 }
 
+// Units returns the units of the fraction, as it was stated; 0 for [Unlimited].
+func (r Rate) Units() int64 { return r.units }
+
+// Period returns the period of the fraction, as it was stated; 0 for [Unlimited].
+func (r Rate) Period() time.Duration { return r.period }
+
 // Interval returns the emission interval T, period/units, rounded up to whole
 // nanoseconds. It is 0 for [Unlimited].
 func (r Rate) Interval() time.Duration { return r.For(1) }

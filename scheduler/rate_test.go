@@ -28,6 +28,7 @@ func TestParseRate(t *testing.T) {
 		"1/1h30m":   scheduler.Every(90 * time.Minute),
 		"1/2.5s":    scheduler.Every(2500 * time.Millisecond),
 		"2/ms":      scheduler.Per(2, time.Millisecond),
+		"2/µs":      scheduler.Per(2, time.Microsecond),
 		"7/1s":      scheduler.PerSecond(7),
 		"unlimited": scheduler.Unlimited,
 	} {
@@ -59,7 +60,7 @@ func TestParseRateRefusesNonsense(t *testing.T) {
 	for _, text := range []string{
 		"", "10", "10/", "/s", "/", "0/s", "-1/s", "10/0s", "10/-1s", "1.5/s", "1e3/s", "ten/s", "10/fortnight",
 		"10 / s", " 10/s", "10/s ", "10/s/s", "99999999999999999999/s", "1/10000000000s", "1/9999999999d", "1/1.5d",
-		"1/-1d", "NaN/s", "Inf/s", "1/min1", "1/1m1min",
+		"1/-1d", "1/-200000000min", "5/-200000d", "1/0d", "NaN/s", "Inf/s", "1/min1", "1/1m1min",
 	} {
 		_, err := scheduler.ParseRate(text)
 		assert.ErrorContains(t, err, `"`+text+`"`)
@@ -92,6 +93,15 @@ func TestRateFor(t *testing.T) {
 	assert.Equal(t, time.Duration(math.MaxInt64), scheduler.PerDay(1).For(200_000), "547 years")
 }
 
+func TestRateFraction(t *testing.T) {
+	r, err := scheduler.ParseRate("300/min")
+	require.NoError(t, err)
+	assert.EqualValues(t, 300, r.Units())
+	assert.Equal(t, time.Minute, r.Period())
+	assert.Zero(t, scheduler.Unlimited.Units())
+	assert.Zero(t, scheduler.Unlimited.Period())
+}
+
 func TestRateCmp(t *testing.T) {
 	assert.Zero(t, scheduler.PerMinute(60).Cmp(scheduler.PerSecond(1)))
 	assert.Negative(t, scheduler.PerMinute(59).Cmp(scheduler.PerSecond(1)))
@@ -115,6 +125,9 @@ func FuzzParseRate(f *testing.F) {
 		}
 		if err := r.Validate(); err != nil {
 			t.Fatalf("ParseRate(%q) is invalid: %v", s, err)
+		}
+		if strings.Contains(s, "-") {
+			t.Fatalf("ParseRate(%q) = %v: a sign was lost", s, r)
 		}
 		back, err := scheduler.ParseRate(r.String())
 		if err != nil || back != r {

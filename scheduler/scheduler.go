@@ -19,18 +19,20 @@ import "time"
 //   - a t before the latest instant on the schedule counts as that instant, so a
 //     stale clock reading mints no capacity;
 //   - no argument makes it panic, return an instant before t, or wrap around: a
-//     wait beyond 292 years is cut to 292 years after t. An ahead below 0 counts
-//     as 0, an n below 1 as 1.
+//     wait beyond 292 years is cut to 292 years after t, the longest Duration. An
+//     ahead below 0 counts as 0, an n below 1 as 1, and an n above MaxCost waits
+//     that long.
 //
 // A Scheduler may also have the methods
 //
-//	Rate() Rate                           // the rate that it sustains
-//	SetRate(now time.Time, r Rate) error  // as GCRA.SetRate
-//	Forfeit(t time.Time, keep int64)      // as GCRA.Forfeit
-//	Tolerance() time.Duration             // as GCRA.Tolerance
+//	Rate() Rate                                    // where it has an emission interval
+//	SetRate(now time.Time, r Rate) error           // as GCRA.SetRate
+//	Forfeit(t time.Time, keep int64)               // as GCRA.Forfeit
+//	Forfeited(t time.Time, keep int64) Scheduler   // as GCRA.Forfeited
+//	Tolerance() time.Duration                      // as GCRA.Tolerance
 //
 // A line needs the first to bound its backlog, the second to change its rate, the
-// third to resume evenly after a hold and the fourth to keep the rate of a caller
+// next two to resume evenly after a hold, and the last to keep the rate of a caller
 // that is woken late and comes back late.
 type Scheduler interface {
 	// Next returns the earliest instant, not before t, at which n units may

@@ -44,9 +44,6 @@ func NewSlidingCounter(limit int64, window time.Duration) (*SlidingCounter, erro
 	return &SlidingCounter{limit: limit, window: window}, nil
 }
 
-// Rate returns limit units per window.
-func (c *SlidingCounter) Rate() Rate { return Per(c.limit, c.window) }
-
 // MaxCost returns the limit.
 func (c *SlidingCounter) MaxCost() int64 { return c.limit }
 

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"math/bits"
+	"slices"
 	"time"
 )
 
@@ -12,8 +13,8 @@ import (
 // Use it for "no more than 1,000 in any 60 seconds". When the limit is high and even
 // spacing will do, [Within] does it with one instant in place of a log.
 //
-// Worst burst: limit units at once. Memory: 8 bytes per unit that left within the
-// latest windows, up to 8·limit. A decision is one look-up, whatever the limit; a
+// Worst burst: limit units at once. Memory: 8 bytes for each of the latest limit
+// units, from the first one on. A decision is one look-up, whatever the limit; a
 // departure writes one entry per unit. Its Next is exact for any ahead if those
 // units come one by one.
 //
@@ -23,7 +24,8 @@ type SlidingLog struct {
 	window time.Duration
 
 	// ring holds when the latest units left, in ns since epoch, as a ring that
-	// begins at first once it is full. It grows up to limit.
+	// begins at first once it is full. It grows up to limit, and is longer for a
+	// while when the limit was lowered.
 	ring  []int64
 	first int
 	epoch time.Time
@@ -38,9 +40,6 @@ func NewSlidingLog(limit int64, window time.Duration) (*SlidingLog, error) {
 	}
 	return &SlidingLog{limit: limit, window: window}, nil
 }
-
-// Rate returns limit units per window.
-func (l *SlidingLog) Rate() Rate { return Per(l.limit, l.window) }
 
 // MaxCost returns the limit.
 func (l *SlidingLog) MaxCost() int64 { return l.limit }
@@ -75,7 +74,7 @@ func (l *SlidingLog) Next(t time.Time, ahead, n int64) time.Time {
 // Commit implements [Scheduler]. It counts at left.
 func (l *SlidingLog) Commit(due, left time.Time, n int64) {
 	left = later(left, l.seen)
-	if l.seen.IsZero() {
+	if len(l.ring) == 0 {
 		l.epoch = left
 	}
 	l.seen = left
@@ -87,7 +86,7 @@ func (l *SlidingLog) Commit(due, left time.Time, n int64) {
 
 // push enters one unit, in place of the oldest if the log is full.
 func (l *SlidingLog) push(at int64) {
-	if size := int64(len(l.ring)); size == l.limit {
+	if size := int64(len(l.ring)); size >= l.limit {
 		l.ring[l.first] = at
 		l.first = (l.first + 1) % len(l.ring)
 		return
@@ -98,18 +97,19 @@ func (l *SlidingLog) push(at int64) {
 	l.ring = append(l.ring, at)
 }
 
-// SetLimit changes the limit at once. The units in the log stay there: after a cut
-// the next one leaves when few enough of them are within a window.
+// SetLimit changes the limit as of now. The units that left within the window stay
+// in the log: after a cut the next one leaves when few enough of them are in it.
 func (l *SlidingLog) SetLimit(now time.Time, limit int64) error {
 	if err := checkWindow(limit, l.window); err != nil {
 		return err
 	}
-	// In order, and only as many as count from now on.
+	// In order, without those that have aged out; more than limit may be left.
 	ordered := append(append([]int64(nil), l.ring[l.first:]...), l.ring[:l.first]...)
-	if drop := int64(len(ordered)) - limit; drop > 0 {
-		ordered = ordered[drop:]
+	horizon := int64(later(now, l.seen).Add(-l.window).Sub(l.epoch))
+	for len(ordered) > 0 && ordered[0] <= horizon {
+		ordered = ordered[1:]
 	}
-	l.limit, l.ring, l.first = limit, ordered, 0
+	l.limit, l.ring, l.first = limit, slices.Clip(ordered), 0
 	return nil
 }
 

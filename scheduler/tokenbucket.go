@@ -31,8 +31,8 @@ type TokenBucket struct {
 // NewTokenBucket returns a full bucket. It refuses an invalid rate, a burst below 1,
 // and a burst that takes longer than 292 years to fill.
 func NewTokenBucket(r Rate, burst int64) (*TokenBucket, error) {
-	if burst < 1 {
-		return nil, fmt.Errorf("scheduler: burst %d: must be at least 1", burst)
+	if burst < 1 || burst > maxBucket {
+		return nil, fmt.Errorf("scheduler: burst %d: must be from 1 to 2^60", burst)
 	}
 	if err := checkRate(r, burst); err != nil {
 		return nil, err
@@ -97,6 +97,13 @@ func (b *TokenBucket) Forfeit(t time.Time, keep int64) {
 	if kept := whole(max(keep, 1)); b.pace.difference(kept, b.at(t)).units < 0 {
 		b.balance, b.touched = kept, t
 	}
+}
+
+// Forfeited returns the bucket as it would be after Forfeit; see [GCRA.Forfeited].
+func (b *TokenBucket) Forfeited(t time.Time, keep int64) Scheduler {
+	other := *b
+	other.Forfeit(t, keep)
+	return &other
 }
 
 // at returns the balance at t, which is not before touched. It may exceed the burst

@@ -158,15 +158,14 @@ func newClient(base http.RoundTripper, rate scheduler.Rate, log *departures.Log)
 // Without a rate the partner keeps to its own, 10 a second, and it shows what comes
 // of not pacing.
 func limit(rate scheduler.Rate) partner.Limit {
-	interval := rate.Interval()
-	if interval == 0 {
+	if rate == scheduler.Unlimited {
 		return partner.Limit{}
 	}
 	return partner.Limit{
-		Units:  1,
-		Window: interval,
+		Units:  rate.Units(),
+		Window: rate.Period(),
 		Even:   true,
-		Slack:  min(interval/2, 20*time.Millisecond),
+		Slack:  min(rate.Interval()/2, 20*time.Millisecond),
 	}
 }
 

@@ -3,8 +3,9 @@
 //
 //	func TestConformance(t *testing.T) {
 //		schedulertest.Run(t, schedulertest.Config{
-//			New:  func() scheduler.Scheduler { return must(NewMine(10, time.Second)) },
-//			Step: 100 * time.Millisecond,
+//			New:      func() scheduler.Scheduler { return must(NewMine(10, time.Second)) },
+//			Step:     100 * time.Millisecond,
+//			Conforms: myLimitAsPartnersTellIt,
 //		})
 //	}
 package schedulertest
@@ -25,6 +26,13 @@ type Config struct {
 	// New returns a fresh schedule. Every call must return an equal one.
 	New func() scheduler.Scheduler
 
+	// Conforms is the definition of the limit, told as plainly as it can be: may n
+	// units leave at an instant, after all those that left? It must share no code
+	// with the schedule, and may be slow. Without it the suite only finds out
+	// whether a schedule agrees with itself; leave it out where the definition has
+	// no whole nanoseconds.
+	Conforms func(left []Departure, at time.Time, n int64) bool
+
 	// Step is the time in which the schedule lets about one unit leave. Random
 	// arrivals are spread around it.
 	Step time.Duration
@@ -38,6 +46,12 @@ type Config struct {
 
 	// Seed makes the random histories. The same seed makes the same ones.
 	Seed uint64
+}
+
+// A Departure is a call of n units that left.
+type Departure struct {
+	At time.Time
+	N  int64
 }
 
 // rounds is the number of random histories for each property.
@@ -55,6 +69,9 @@ func Run(t *testing.T, c Config) {
 	t.Run("NextIsNotBeforeT", c.nextIsNotBeforeT)
 	t.Run("NextChangesNothing", c.nextChangesNothing)
 	t.Run("NextIsTheEarliest", c.nextIsTheEarliest)
+	if c.Conforms != nil {
+		t.Run("NextIsWhatTheDefinitionAllows", c.nextIsWhatTheDefinitionAllows)
+	}
 	t.Run("NextAheadMatchesDepartures", c.nextAheadMatchesDepartures)
 	t.Run("NextIsMonotone", c.nextIsMonotone)
 	t.Run("GreedyReleaseEqualsBruteForce", c.greedyReleaseEqualsBruteForce)
@@ -68,8 +85,9 @@ func Run(t *testing.T, c Config) {
 
 // A history is a schedule after a random past, and the instant it has reached.
 type history struct {
-	s   scheduler.Scheduler
-	now time.Time
+	s    scheduler.Scheduler
+	now  time.Time
+	left []Departure
 }
 
 // histories calls f with random pasts. Equal seeds give equal pasts, so a property
@@ -87,7 +105,11 @@ func (c Config) past(rng *rand.Rand) history {
 	h := history{s: c.New(), now: c.Origin}
 	for range rng.IntN(30) {
 		h.now = h.now.Add(c.gap(rng))
-		h.leave(c.cost(rng, h.s))
+		var late time.Duration
+		if rng.IntN(4) == 0 {
+			late = c.gap(rng)
+		}
+		h.leaveLate(c.cost(rng, h.s), late)
 	}
 	if rng.IntN(2) == 0 {
 		h.now = h.now.Add(c.gap(rng))
@@ -96,10 +118,14 @@ func (c Config) past(rng *rand.Rand) history {
 }
 
 // leave lets n units leave at the earliest instant and moves on to it.
-func (h *history) leave(n int64) {
+func (h *history) leave(n int64) { h.leaveLate(n, 0) }
+
+// leaveLate lets n units leave later than they could, as a late timer does.
+func (h *history) leaveLate(n int64, late time.Duration) {
 	due := h.s.Next(h.now, 0, n)
-	h.s.Commit(due, due, n)
-	h.now = due
+	h.now = due.Add(late)
+	h.s.Commit(due, h.now, n)
+	h.left = append(h.left, Departure{h.now, n})
 }
 
 func (c Config) gap(rng *rand.Rand) time.Duration {
@@ -158,6 +184,34 @@ func (c Config) nextIsTheEarliest(t *testing.T) {
 			}
 		}
 	})
+}
+
+func (c Config) nextIsWhatTheDefinitionAllows(t *testing.T) {
+	held := 0
+	c.histories(func(rng *rand.Rand, h, _ history) {
+		for range 5 {
+			n := c.cost(rng, h.s)
+			next := h.s.Next(h.now, 0, n)
+			if !c.Conforms(h.left, next, n) {
+				t.Errorf("%d units may not leave at Next, %v after t", n, next.Sub(h.now))
+			}
+			if wait := next.Sub(h.now); wait > 0 {
+				held++
+				for _, early := range []time.Duration{0, wait - 1, time.Duration(rng.Int64N(int64(wait)))} {
+					if c.Conforms(h.left, h.now.Add(early), n) {
+						t.Errorf("%d units may leave %v before Next", n, wait-early)
+					}
+				}
+			}
+			if t.Failed() {
+				return
+			}
+			h.leave(n)
+		}
+	})
+	if held == 0 {
+		t.Errorf("nobody ever had to wait: is Step, %v, too long?", c.Step)
+	}
 }
 
 func (c Config) nextAheadMatchesDepartures(t *testing.T) {
@@ -285,12 +339,13 @@ func (c Config) maxCostIsHonest(t *testing.T) {
 	if most < 1 {
 		t.Fatalf("MaxCost is %d", most)
 	}
-	if ok, wait := scheduler.Allow(s, c.Origin, most); !ok && wait == math.MaxInt64 {
-		t.Errorf("a cost of MaxCost, %d, can never leave", most)
+	const never = time.Duration(math.MaxInt64)
+	if wait := s.Next(c.Origin, 0, most).Sub(c.Origin); wait == never {
+		t.Errorf("a cost of MaxCost, %d, never leaves", most)
 	}
 	if most < math.MaxInt64 {
-		if ok, _ := scheduler.Allow(c.New(), c.Origin, most+1); ok {
-			t.Errorf("a cost above MaxCost, %d, leaves", most+1)
+		if wait := s.Next(c.Origin, 0, most+1).Sub(c.Origin); wait != never {
+			t.Errorf("a cost above MaxCost, %d, leaves after %v", most+1, wait)
 		}
 	}
 }
@@ -327,7 +382,7 @@ func (c Config) stateOutlivesTheProcess(t *testing.T) {
 			t.Fatalf("what UnmarshalBinary refused changed the state from %x to %x", data, got)
 		}
 
-		loaded := history{c.New(), saved.now.Add(c.gap(rng))} // time away counts as elapsed
+		loaded := history{s: c.New(), now: saved.now.Add(c.gap(rng))} // time away counts as elapsed
 		twin.now = loaded.now
 		if err := loaded.s.(stater).UnmarshalBinary(data); err != nil {
 			t.Fatalf("UnmarshalBinary: %v", err)
