@@ -16,7 +16,8 @@ import (
 //	after them     TAT = max(TAT, d) + n·T    with d = max(due, left - J)
 //
 // It guarantees that at most B + floor((w+J)/T) units leave in any closed window
-// of length w: B at once after an idle spell, then one every T. With B = 1, the
+// of length w, in calls that cost no more than B: B at once after an idle spell,
+// then one every T. With B = 1, the
 // usual choice, units are evenly spaced; a larger B makes it a token bucket of
 // that capacity.
 //
@@ -155,15 +156,17 @@ func (g *GCRA) SetRate(now time.Time, r Rate) error {
 		return err
 	}
 	now = later(now, g.seen)
-	owed := g.pace.minus(g.owed(now), justNow)
 	g.rate = r
-	if owed == (span{}) {
-		g.pace, g.frac = newPace(r), 0
-		return nil
+	left := span{frac: g.frac}
+	if owed := g.pace.minus(g.owed(now), justNow); owed != (span{}) {
+		left, g.pace = g.pace.convert(owed, newPace(r))
+		g.tat = now
+	} else {
+		// TAT has come, and stays when it was: what is due since then leaves late.
+		left, g.pace = g.pace.rebase(left, newPace(r))
 	}
-	owed, g.pace = g.pace.convert(owed, newPace(r))
-	g.tat, g.frac = now, 0
-	g.advance(owed)
+	g.frac = 0
+	g.advance(left)
 	return nil
 }
 

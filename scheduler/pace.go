@@ -91,41 +91,53 @@ func (p pace) minus(a, b span) span {
 	return diff
 }
 
-// convert returns, for owed time at pace p, the time that the same units are
-// worth at pace q, and q with a den in which that time is exact. Where no den of
-// 63 bits can hold it, it is rounded up by less than 1/den.
+// convert returns, for owed time at pace p, the time that the same units are worth
+// at pace q, and q with a den in which that time is exact; see fit.
 func (p pace) convert(owed span, q pace) (span, pace) {
 	if p.period == 0 || q.period == 0 {
 		return span{}, q // without an interval no time is worth a unit
 	}
-	// owed · T(q)/T(p) = (ns·den + frac)/den · (period(q)·units(p)) / (units(q)·period(p))
-	num := new(big.Int).SetUint64(owed.ns)
-	num.Mul(num, bigUint(p.den)).Add(num, bigUint(owed.frac))
-	num.Mul(num, bigUint(q.period)).Mul(num, bigUint(p.units))
-	den := new(big.Int).Mul(bigUint(p.den), bigUint(q.units))
-	den.Mul(den, bigUint(p.period))
+	worth := p.rational(owed)
+	worth.Mul(worth, new(big.Rat).SetFrac(bigUint(q.period), bigUint(q.units)))
+	worth.Mul(worth, new(big.Rat).SetFrac(bigUint(p.units), bigUint(p.period)))
+	return q.fit(worth)
+}
 
-	ns, rest := num.QuoRem(num, den, new(big.Int))
+// rebase returns s, which is counted in the den of p, in one that suits q; see fit.
+func (p pace) rebase(s span, q pace) (span, pace) {
+	if s.frac == 0 {
+		return s, q
+	}
+	return q.fit(p.rational(s))
+}
+
+// rational returns the exact length of s in nanoseconds.
+func (p pace) rational(s span) *big.Rat {
+	frac := new(big.Rat).SetFrac(bigUint(s.frac), bigUint(p.den))
+	return frac.Add(frac, new(big.Rat).SetInt(bigUint(s.ns)))
+}
+
+// fit returns a length of time as a span, and the pace with a den in which the span
+// is exact. Where no den of 63 bits can hold it, it is rounded up by less than 1/den.
+func (p pace) fit(length *big.Rat) (span, pace) {
+	ns, rest := new(big.Int).QuoRem(length.Num(), length.Denom(), new(big.Int))
 	if !ns.IsUint64() || ns.Uint64() >= uint64(never) {
-		return forever, q
+		return forever, p
 	}
 	out := span{ns: ns.Uint64()}
 	if rest.Sign() == 0 {
-		return out, q
+		return out, p
 	}
-	frac := new(big.Rat).SetFrac(rest, den)
-	q.den = denFor(q.units, frac.Denom())
-
-	scaled := new(big.Int).Mul(frac.Num(), bigUint(q.den))
-	quo, rem := scaled.QuoRem(scaled, frac.Denom(), new(big.Int))
+	p.den = denFor(p.units, length.Denom())
+	quo, rem := rest.Mul(rest, bigUint(p.den)).QuoRem(rest, length.Denom(), new(big.Int))
 	out.frac = quo.Uint64()
 	if rem.Sign() > 0 {
 		out.frac++
 	}
-	if out.frac == q.den {
-		return span{ns: out.ns + 1}, q
+	if out.frac == p.den {
+		return span{ns: out.ns + 1}, p
 	}
-	return out, q
+	return out, p
 }
 
 // denFor returns the least common multiple of units and want if it fits, and

@@ -7,12 +7,6 @@ import (
 	"time"
 )
 
-// rat returns the exact length of s in nanoseconds.
-func (p pace) rat(s span) *big.Rat {
-	frac := new(big.Rat).SetFrac(bigUint(s.frac), bigUint(p.den))
-	return frac.Add(frac, new(big.Rat).SetInt(bigUint(s.ns)))
-}
-
 // convert is exact where a den of 63 bits can hold the result, and otherwise
 // above it by less than 1/den.
 func TestConvertNeverRoundsDown(t *testing.T) {
@@ -26,7 +20,7 @@ func TestConvertNeverRoundsDown(t *testing.T) {
 		p, q := random(), random()
 		owed := span{ns: rng.Uint64N(1 << rng.IntN(62)), frac: rng.Uint64N(p.den)}
 
-		want := p.rat(owed)
+		want := p.rational(owed)
 		want.Mul(want, new(big.Rat).SetFrac(bigUint(q.period), bigUint(q.units)))
 		want.Mul(want, new(big.Rat).SetFrac(bigUint(p.units), bigUint(p.period)))
 
@@ -37,9 +31,9 @@ func TestConvertNeverRoundsDown(t *testing.T) {
 			}
 			continue
 		}
-		over := new(big.Rat).Sub(q.rat(got), want)
+		over := new(big.Rat).Sub(q.rational(got), want)
 		if over.Sign() < 0 || over.Cmp(new(big.Rat).SetFrac(big.NewInt(1), bigUint(q.den))) >= 0 {
-			t.Fatalf("%v ns become %v", want.FloatString(20), q.rat(got).FloatString(20))
+			t.Fatalf("%v ns become %v", want.FloatString(20), q.rational(got).FloatString(20))
 		}
 		if got.frac >= q.den || q.den%q.units != 0 || q.den > maxDen {
 			t.Fatalf("frac %d of den %d, units %d", got.frac, q.den, q.units)

@@ -321,6 +321,17 @@ func TestSlidingLogRemembersAcrossACut(t *testing.T) {
 	require.NoError(t, l.UnmarshalBinary(data))
 	require.NoError(t, l.SetLimit(origin, 10))
 	assert.Equal(t, origin.Add(time.Second), l.Next(origin, 0, 1))
+	require.NoError(t, l.SetLimit(origin, 2))
+	for i := range 100 { // what it remembers does not grow
+		at := origin.Add(time.Duration(i+1) * time.Second)
+		l.Commit(at, at, 1)
+	}
+	state, err := l.MarshalBinary()
+	require.NoError(t, err)
+	assert.LessOrEqual(t, len(state), len(data))
+
+	l = newSlidingLog(t, 10, time.Second)
+	l.Commit(origin, origin, 10)
 	require.NoError(t, l.SetLimit(origin.Add(time.Second), 2))
 	assert.Equal(t, origin.Add(time.Second), l.Next(origin.Add(time.Second), 0, 2), "all have aged out")
 }

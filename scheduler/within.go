@@ -11,6 +11,9 @@ import (
 // above (w+J)/(limit-burst+1): the rate is limit-burst+1 units per window, tolerance
 // and nanosecond.
 //
+// It holds for calls that cost no more than the burst: a dearer one leaves at once
+// and is paid off afterwards.
+//
 // Use it for "no more than 1,000 in any 60 seconds", when even spacing is as good as
 // a burst. With a burst of 1 it uses all that the partner allows, as a [SlidingLog]
 // does, without the log. Networks bunch calls together: leave a margin.

@@ -22,6 +22,7 @@ func (s *Shaper) dispatchLocked(now time.Time) {
 		// was late, the schedule shall know by how much.
 		due := s.sched.Next(later(c.arrived, s.gate.openAt), 0, c.cost)
 		if wait := due.Sub(now); wait > 0 {
+			s.nextDue = due
 			s.armLocked(c, wait)
 			return
 		}

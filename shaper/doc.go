@@ -70,7 +70,8 @@
 //	guarded by mu                      set by New and not changed
 //	time, sched, pacer, maxBacklog     capacity, maxDelay, tolerance
 //	line and its calls, gate, life     time.clock, time.epoch
-//	counts, lag, armed, alarm          a call's ready channel and timer
+//	nextDue, counts, lag, armed,       a call's ready channel and timer
+//	alarm
 //
 // A caller that waits holds no lock. It may read the err of its call once ready has
 // told it.

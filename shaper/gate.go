@@ -33,6 +33,23 @@ func (g *gate) passLocked(s scheduler.Scheduler, cost int64) {
 	}
 }
 
+// foreseeLocked returns the schedule as it will be when the gate opens, for
+// predictions.
+func (g *gate) foreseeLocked(s scheduler.Scheduler, opens time.Time, cost int64) scheduler.Scheduler {
+	saving, ok := s.(interface {
+		Forfeited(time.Time, int64) scheduler.Scheduler
+	})
+	switch {
+	case !ok:
+		return s
+	case g.paused:
+		return saving.Forfeited(opens, cost)
+	case g.reopening:
+		return saving.Forfeited(g.openAt, cost)
+	}
+	return s
+}
+
 // Pause stops the line until [Shaper.Resume]. Calls go on to join it, within its
 // bounds.
 func (s *Shaper) Pause() {

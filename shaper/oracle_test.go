@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/benbjohnson/clock"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -25,7 +26,7 @@ func TestOracle(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	ambiguous.Store(0)
-	runs := 2000
+	runs := 4000
 	if testing.Short() {
 		runs = 400
 	}
@@ -60,9 +61,14 @@ func oracleRun(t *testing.T, rng *rand.Rand, name string) {
 	capacity := []int{3, 8, 1024}[rng.IntN(3)]
 	rate := scheduler.Per(units, period)
 
-	s := newShaper(t, rate, shaper.WithBurst(burst), shaper.WithTolerance(tolerance), shaper.WithQueue(capacity))
-	m := oracle.NewLine(oracle.GCRA{T: oracle.Interval(units, period), Burst: int64(burst), Tolerance: tolerance}, capacity)
 	r := newRecorder()
+	m := oracle.NewLine(oracle.GCRA{T: oracle.Interval(units, period), Burst: int64(burst), Tolerance: tolerance}, capacity)
+	opts := []shaper.Option{shaper.WithBurst(burst), shaper.WithTolerance(tolerance), shaper.WithQueue(capacity)}
+	if rng.IntN(2) == 0 {
+		m.Late = lateness(rng)
+		opts = append(opts, shaper.WithClock(sometimesLate{clock.New(), r.start, m.Late}))
+	}
+	s := newShaper(t, rate, opts...)
 	var calls []oracleCall
 
 	interval := rate.Interval()
@@ -136,6 +142,30 @@ func oracleRun(t *testing.T, rng *rand.Rand, name string) {
 				name, i, len(calls), c.real.at, c.model.At.FloatString(3), rate, burst, tolerance)
 		}
 	}
+}
+
+// lateness returns a rule for how late timers are, by the instant that they were set
+// for: often on time, else by less or by more than a tolerance.
+func lateness(rng *rand.Rand) func(due int64) time.Duration {
+	salt := rng.Uint64()
+	return func(due int64) time.Duration {
+		rng := rand.New(rand.NewPCG(salt, uint64(due)))
+		if rng.IntN(3) == 0 {
+			return 0
+		}
+		return time.Duration(rng.Int64N(int64(12 * ms)))
+	}
+}
+
+// sometimesLate is the clock of the bubble with such timers.
+type sometimesLate struct {
+	clock.Clock
+	start time.Time
+	late  func(due int64) time.Duration
+}
+
+func (l sometimesLate) AfterFunc(d time.Duration, f func()) *clock.Timer {
+	return l.Clock.AfterFunc(d+l.late(int64(time.Since(l.start)+d)), f)
 }
 
 func outcome(c *submitted) oracle.Outcome {

@@ -39,11 +39,12 @@ func (s *Shaper) dismissLateLocked(now time.Time) {
 	var ahead int64
 	for c := s.line.head; c != nil; {
 		next := c.next
-		due := s.dueLocked(now, ahead, c.cost)
-		if !c.deadline.IsZero() && !due.Before(c.deadline) {
-			s.dismissLocked(c, ErrDeadline, due.Sub(now))
-		} else {
+		if c.deadline.IsZero() {
 			ahead += c.cost
+		} else if due := s.dueLocked(now, ahead, c.cost); due.Before(c.deadline) {
+			ahead += c.cost
+		} else {
+			s.dismissLocked(c, ErrDeadline, due.Sub(now))
 		}
 		c = next
 	}

@@ -49,10 +49,14 @@ func (r *Refusal) Is(target error) bool {
 }
 
 // Timeout reports whether time was the reason: [ErrDeadline] or [ErrMaxDelay].
-// It makes [os.IsTimeout] and package net's Error recognise the refusal.
+// With it the refusal is a net.Error, and [os.IsTimeout] knows it.
 func (r *Refusal) Timeout() bool {
 	return r.Reason == ErrDeadline || r.Reason == ErrMaxDelay
 }
+
+// Temporary is always false. It completes net.Error; clients that ask it would send
+// again at once if it were true.
+func (r *Refusal) Temporary() bool { return false }
 
 // WouldWait returns Delay. Packages that know no Shaper read it through an
 // interface of this one method.

@@ -22,7 +22,7 @@ import (
 type Shaper struct {
 	capacity  int
 	maxDelay  time.Duration
-	tolerance time.Duration // the pacer's; 0 if it tells none
+	tolerance time.Duration // the schedule's; 0 if it tells none
 
 	mu sync.Mutex
 	// Guarded by mu:
@@ -31,6 +31,7 @@ type Shaper struct {
 	pacer      scheduler.Scheduler // the one that SetRate changes
 	maxBacklog time.Duration       // the shortest wait that is refused; 0: none
 	line       line
+	nextDue    time.Time // when the head is due, unless the line is paused
 	gate       gate
 	life       lifecycle
 	counts     counts
@@ -90,20 +91,20 @@ func newShaper(pacer scheduler.Scheduler, c config) *Shaper {
 		sched:    pacer,
 		pacer:    pacer,
 	}
-	if tolerant, ok := pacer.(interface{ Tolerance() time.Duration }); ok {
-		s.tolerance = tolerant.Tolerance()
-	}
 	if len(c.limits) > 0 {
 		s.sched = scheduler.All(append([]scheduler.Scheduler{pacer}, c.limits...)...)
+	}
+	if tolerant, ok := s.sched.(interface{ Tolerance() time.Duration }); ok {
+		s.tolerance = tolerant.Tolerance()
 	}
 	s.boundBacklogLocked()
 	return s
 }
 
 // boundBacklogLocked sets the wait from which on newcomers are refused: what the
-// capacity takes at the rate. A schedule that does not tell its rate, or delays
-// nothing, is bounded by the number of waiting calls alone, and so is one that
-// would take centuries, of which a Duration cannot tell.
+// capacity takes at the rate. A schedule that tells no rate (a window has no
+// emission interval), or delays nothing, is bounded by the number of waiting calls
+// alone, and so is one that would take centuries, of which a Duration cannot tell.
 func (s *Shaper) boundBacklogLocked() {
 	s.maxBacklog = 0
 	if rated, ok := s.sched.(interface{ Rate() scheduler.Rate }); ok {

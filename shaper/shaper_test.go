@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"net"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -232,24 +233,41 @@ func TestEveryWayToBecomeHeadArmsTheTimer(t *testing.T) {
 	}
 }
 
-// Each departure wakes the goroutine that leaves and no other, however many wait.
+// asked is a schedule that counts how often it is asked. A caller that is woken by
+// its timer asks; one that is granted its turn does not.
+type asked struct {
+	*scheduler.GCRA
+	times int
+}
+
+func (a *asked) Next(t time.Time, ahead, n int64) time.Time {
+	a.times++
+	return a.GCRA.Next(t, ahead, n)
+}
+
+func newAsked(t testing.TB) (*asked, *shaper.Shaper) {
+	t.Helper()
+	a := &asked{GCRA: gcra(t, scheduler.PerSecond(10), 1)}
+	s, err := shaper.NewFrom(a)
+	require.NoError(t, err)
+	return a, s
+}
+
+// Each departure wakes the goroutine that leaves and no other, however many wait: it
+// asks for itself and for its heir, whose timer it arms.
 func TestOneWakePerDeparture(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShaper(t, scheduler.PerSecond(10))
+		schedule, s := newAsked(t)
 		const waiting, departures = 200, 50
 		require.NoError(t, s.Wait(t.Context()))
-		var wakes atomic.Int64
 		for range waiting {
-			go func() { _ = s.Wait(countingContext{t.Context(), &wakes}) }()
+			go func() { _ = s.Wait(t.Context()) }()
 		}
 		synctest.Wait()
-		asleep := wakes.Load()
+		schedule.times = 0
 		pass(departures * 100 * ms)
-		// A caller asks its context for Done each time before it sleeps, so one that
-		// was woken and has not left asks again. Here only those who leave on their
-		// own timer do, once.
-		assert.LessOrEqual(t, wakes.Load()-asleep, int64(departures))
 		assert.EqualValues(t, departures+1, s.Stats().Left)
+		assert.Equal(t, 2*departures, schedule.times)
 		require.NoError(t, s.Close())
 	})
 }
@@ -258,7 +276,7 @@ func TestOneWakePerDeparture(t *testing.T) {
 // place.
 func TestNoTimerOutlivesItsCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShaper(t, scheduler.PerSecond(10))
+		schedule, s := newAsked(t)
 		r := newRecorder()
 		r.wait(t.Context(), s)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -267,11 +285,11 @@ func TestNoTimerOutlivesItsCall(t *testing.T) {
 		r.until(50 * ms)
 		cancel()
 		synctest.Wait()
-		var sleeps atomic.Int64
-		r.wait(countingContext{t.Context(), &sleeps}, s)
+		r.wait(t.Context(), s) // in the place of the one that has gone
+		schedule.times = 0
 		pass(time.Minute)
 		assert.Equal(t, steps(0, 100*ms, 3), r.left())
-		assert.EqualValues(t, 2, sleeps.Load(), "on arrival, and when its own timer fired")
+		assert.Equal(t, 3, schedule.times, "at 100 ms for two, at 200 ms for the last one")
 	})
 }
 
@@ -314,13 +332,116 @@ func TestRefusalTellsWhy(t *testing.T) {
 	})
 }
 
-// countingContext counts how often a caller goes to sleep on it.
-type countingContext struct {
+// A context is its user's code, which may well ask the Shaper something.
+type curious struct {
 	context.Context
-	sleeps *atomic.Int64
+	s *shaper.Shaper
 }
 
-func (c countingContext) Done() <-chan struct{} {
-	c.sleeps.Add(1)
-	return c.Context.Done()
+func (c curious) Deadline() (time.Time, bool) { c.s.Stats(); return c.Context.Deadline() }
+func (c curious) Done() <-chan struct{}       { c.s.Stats(); return c.Context.Done() }
+func (c curious) Err() error                  { c.s.Stats(); return c.Context.Err() }
+
+func TestNoUserCodeUnderTheLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShaper(t, scheduler.PerSecond(10))
+		r := newRecorder()
+		for range 3 {
+			r.wait(curious{t.Context(), s}, s)
+		}
+		pass(time.Minute)
+		assert.Equal(t, steps(0, 100*ms, 3), r.left())
+	})
+}
+
+// A window is as long as it is: who waits for the next one is no backlog.
+func TestWindowsBoundTheLineByCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := shaper.NewFrom(must(scheduler.NewFixedWindow(2, 24*time.Hour)), shaper.WithQueue(3))
+		require.NoError(t, err)
+		r := newRecorder()
+		for range 7 {
+			r.wait(t.Context(), s)
+		}
+		assert.ErrorIs(t, r.calls[6].err, shaper.ErrQueueFull)
+		pass(72 * time.Hour)
+		assert.Equal(t, []time.Duration{0, 0, 24 * time.Hour, 24 * time.Hour, 48 * time.Hour}, r.left()[:5])
+		assert.ErrorIs(t, r.calls[5].err, shaper.ErrQueueFull)
+	})
+}
+
+// With a maximum delay of 0 nobody waits, not even for the end of a pause.
+func TestMaxDelayZeroWhilePaused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShaper(t, scheduler.PerSecond(10), shaper.WithMaxDelay(0))
+		s.Pause()
+		assert.ErrorIs(t, s.Wait(t.Context()), shaper.ErrMaxDelay)
+		s.Resume()
+		assert.NoError(t, s.Wait(t.Context()))
+	})
+}
+
+// A refusal is a net.Error.
+func TestRefusalIsANetError(t *testing.T) {
+	s := newShaper(t, scheduler.PerHour(1), shaper.WithMaxDelay(0))
+	require.True(t, s.Allow())
+	var ne net.Error
+	require.ErrorAs(t, s.Wait(t.Context()), &ne)
+	assert.True(t, ne.Timeout())
+}
+
+// Behind a gate the prediction knows that no burst was saved up.
+func TestPredictionsAreEvenBehindAGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShaper(t, scheduler.PerSecond(10), shaper.WithBurst(5))
+		s.Pause()
+		r := newRecorder()
+		for range 3 {
+			r.wait(t.Context(), s)
+		}
+		assert.Equal(t, 300*ms, s.Delay())
+		ctx, cancel := context.WithTimeout(t.Context(), 250*ms)
+		defer cancel()
+		assert.ErrorIs(t, s.Wait(ctx), shaper.ErrDeadline)
+		s.Resume()
+		assert.Equal(t, 300*ms, s.Delay())
+		pass(time.Minute)
+		assert.Equal(t, steps(0, 100*ms, 3), r.left())
+	})
+}
+
+// Whoever arrives while the timer of the head is late lets everybody leave who is
+// due, the head first.
+func TestArrivalsServeAnOverdueHead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShaper(t, scheduler.PerSecond(10), shaper.WithTolerance(time.Second),
+			shaper.WithClock(lateClock(func() time.Duration { return 10 * time.Second })))
+		r := newRecorder()
+		for range 3 {
+			r.wait(t.Context(), s)
+		}
+		r.until(500 * ms)
+		assert.True(t, s.Allow(), "500 ms hold six units, and two have waited")
+		synctest.Wait()
+		assert.Equal(t, []time.Duration{0, 500 * ms, 500 * ms}, r.left())
+	})
+}
+
+// Lateness of before a hold is no claim on the time after it.
+func TestNoCatchingUpAcrossAHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := 4 * ms
+		s := newShaper(t, scheduler.PerSecond(100), shaper.WithClock(lateClock(func() time.Duration { return late })))
+		r := newRecorder()
+		r.wait(t.Context(), s)
+		r.wait(t.Context(), s) // due at 10 ms, leaves at 14
+		r.until(15 * ms)
+		late = 0
+		s.HoldUntil(r.start.Add(22 * ms))
+		r.until(23 * ms)
+		r.wait(t.Context(), s)
+		r.wait(t.Context(), s)
+		pass(time.Minute)
+		assert.Equal(t, []time.Duration{0, 14 * ms, 23 * ms, 33 * ms}, r.left())
+	})
 }

@@ -48,8 +48,8 @@ func (s *Shaper) Stats() Stats {
 	if rated, ok := s.pacer.(interface{ Rate() scheduler.Rate }); ok {
 		st.Rate = rated.Rate()
 	}
-	if s.gate.openAt.After(s.time.now()) {
-		st.HeldUntil = s.gate.openAt
+	if now := s.time.now(); s.gate.openAt.After(now) {
+		st.HeldUntil = s.time.wall(now, s.gate.openAt)
 	}
 	return st
 }

@@ -46,6 +46,15 @@ func (l *timeline) at(now, t time.Time) time.Time {
 	return now.Add(l.clock.Until(t))
 }
 
+// wall returns what the user's clock will show at an instant of the line, as seen
+// at now.
+func (l *timeline) wall(now, at time.Time) time.Time {
+	if l.clock == nil {
+		return time.Now().Add(at.Sub(now))
+	}
+	return l.clock.Now().Add(at.Sub(now))
+}
+
 func later(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b

@@ -25,11 +25,15 @@ func (s *Shaper) Wait(ctx context.Context) error { return s.WaitN(ctx, 1) }
 // A cost above the burst leaves when the bucket is full and is paid off
 // afterwards, so it wedges nothing.
 func (s *Shaper) WaitN(ctx context.Context, cost int) error {
-	c, err := s.enter(ctx, int64(cost))
+	// The context is its user's code, so it is asked before the lock is taken.
+	dead := ctx.Err()
+	deadline, _ := ctx.Deadline()
+	done := ctx.Done()
+	c, err := s.enter(dead, deadline, int64(cost))
 	if c == nil {
 		return err
 	}
-	return s.await(ctx, c)
+	return s.await(ctx, done, c)
 }
 
 // Allow reports whether a call of one unit may leave now. If so, it has left. It
@@ -41,7 +45,7 @@ func (s *Shaper) AllowN(cost int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts.submitted++
-	if s.admissibleLocked(int64(cost)) == nil && s.leaveLocked(s.time.now(), int64(cost)) {
+	if s.admissibleLocked(int64(cost)) == nil && s.leaveLocked(s.nowLocked(), int64(cost)) {
 		return true
 	}
 	s.counts.refused++
@@ -64,14 +68,13 @@ func (s *Shaper) Do(ctx context.Context, f func(context.Context) error) error {
 func (s *Shaper) Delay() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.time.now()
+	now := s.nowLocked()
 	return s.dueLocked(now, s.line.units, 1).Sub(now)
 }
 
 // enter lets a call leave at once, or turns it away, or puts it into the line and
-// returns it.
-func (s *Shaper) enter(ctx context.Context, cost int64) (*call, error) {
-	dead := ctx.Err()
+// returns it. A deadline of zero is none.
+func (s *Shaper) enter(dead error, deadline time.Time, cost int64) (*call, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts.submitted++
@@ -82,11 +85,21 @@ func (s *Shaper) enter(ctx context.Context, cost int64) (*call, error) {
 	if reason := s.admissibleLocked(cost); reason != nil {
 		return nil, s.refuseLocked(reason, cost, 0)
 	}
-	now := s.time.now()
+	now := s.nowLocked()
 	if s.leaveLocked(now, cost) {
 		return nil, nil
 	}
-	return s.joinLocked(ctx, now, cost)
+	return s.joinLocked(now, deadline, cost)
+}
+
+// nowLocked reads the clock for somebody who arrives. If the timer of the head is
+// late, everybody who is due leaves now and not behind the newcomer's back.
+func (s *Shaper) nowLocked() time.Time {
+	now := s.time.now()
+	if s.line.head != nil && !s.nextDue.After(now) {
+		s.dispatchLocked(now)
+	}
+	return now
 }
 
 // admissibleLocked returns the reason for which a call is refused whatever the
@@ -108,13 +121,13 @@ func (s *Shaper) leaveLocked(now time.Time, cost int64) bool {
 		return false
 	}
 	due := now
-	if s.lag > 0 {
+	if s.lag > 0 && !s.gate.reopening {
 		// A caller who is woken late comes back late, which would lower the rate
 		// of one that calls in a loop. Had the last departure been on time, this
 		// call would have come that much sooner; if it had to wait then, it is due
 		// when that wait would have ended. A line that had run dry by then has no
 		// such claim.
-		sooner := later(now.Add(-s.lag), s.gate.openAt)
+		sooner := now.Add(-s.lag)
 		if next := s.sched.Next(sooner, 0, cost); next.After(sooner) {
 			due = next
 		}
@@ -125,24 +138,22 @@ func (s *Shaper) leaveLocked(now time.Time, cost int64) bool {
 
 // joinLocked predicts when a newcomer would leave. If nothing speaks against that
 // wait, it joins the line.
-func (s *Shaper) joinLocked(ctx context.Context, now time.Time, cost int64) (*call, error) {
+func (s *Shaper) joinLocked(now, deadline time.Time, cost int64) (*call, error) {
 	due := s.dueLocked(now, s.line.units, cost)
-	delay := due.Sub(now)
+	// Behind a pause nothing may be in the way, but to wait it has all the same.
+	delay := max(due.Sub(now), 1)
 
 	// A hold is no backlog: it does not mean that too much was asked for.
 	backlog := s.sched.Next(now, s.line.units, cost).Sub(now)
 	full := s.line.len >= s.capacity || s.maxBacklog > 0 && backlog >= s.maxBacklog
 	if full || !s.line.fits(cost) {
-		// A full line that is paused may need no time at all, but coming back at
-		// once is of no use.
-		return nil, s.refuseLocked(ErrQueueFull, cost, max(delay, 1))
+		return nil, s.refuseLocked(ErrQueueFull, cost, delay)
 	}
 	if delay > s.maxDelay {
 		return nil, s.refuseLocked(ErrMaxDelay, cost, delay)
 	}
-	var deadline time.Time
-	if at, ok := ctx.Deadline(); ok {
-		deadline = s.time.at(now, at)
+	if !deadline.IsZero() {
+		deadline = s.time.at(now, deadline)
 		if !due.Before(deadline) {
 			return nil, s.refuseLocked(ErrDeadline, cost, delay)
 		}
@@ -160,9 +171,15 @@ func (s *Shaper) joinLocked(ctx context.Context, now time.Time, cost int64) (*ca
 	return c, nil
 }
 
-// dueLocked predicts when a newcomer leaves, with ahead units in front of it.
+// dueLocked predicts when a call leaves that has ahead units in front of it. If the
+// gate is paused, that is as if it opened now.
 func (s *Shaper) dueLocked(now time.Time, ahead, cost int64) time.Time {
-	return s.sched.Next(later(now, s.gate.openAt), ahead, cost)
+	first := cost // of whoever leaves first
+	if ahead > 0 {
+		first = s.line.head.cost
+	}
+	opens := later(now, s.gate.openAt)
+	return s.gate.foreseeLocked(s.sched, opens, first).Next(opens, ahead, cost)
 }
 
 // refuseLocked counts a refusal and returns its error.
@@ -171,8 +188,8 @@ func (s *Shaper) refuseLocked(reason error, cost int64, delay time.Duration) err
 	return &Refusal{Reason: reason, Cost: int(cost), Delay: delay}
 }
 
-// await blocks until the call has its one answer.
-func (s *Shaper) await(ctx context.Context, c *call) error {
+// await blocks until the call has its one answer, or done ends the wait.
+func (s *Shaper) await(ctx context.Context, done <-chan struct{}, c *call) error {
 	for {
 		select {
 		case <-c.ready:
@@ -181,7 +198,7 @@ func (s *Shaper) await(ctx context.Context, c *call) error {
 			// The head is due. The pass answers this call and everybody else who
 			// is due, or arms the timer anew if the schedule has changed.
 			s.dispatch()
-		case <-ctx.Done():
+		case <-done:
 			if s.abandon(c) {
 				return ctx.Err()
 			}

@@ -192,7 +192,7 @@ func TestLimit(t *testing.T) {
 		_, err = newClient(http.DefaultTransport, rate, nil)
 		assert.NoError(t, err, text)
 	}
-	assert.Equal(t, partner.Limit{Units: 1, Window: 100 * time.Millisecond, Even: true, Slack: 20 * time.Millisecond}, limit(scheduler.PerSecond(10)))
+	assert.Equal(t, partner.Limit{Units: 10, Window: time.Second, Even: true, Slack: 20 * time.Millisecond}, limit(scheduler.PerSecond(10)))
 	assert.Equal(t, 5*time.Millisecond, limit(scheduler.PerSecond(100)).Slack)
 	assert.Equal(t, 2500*time.Microsecond, tolerance(scheduler.PerSecond(100)))
 	assert.Equal(t, 5*time.Millisecond, tolerance(scheduler.PerSecond(10)))

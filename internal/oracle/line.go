@@ -3,6 +3,7 @@ package oracle
 import (
 	"math/big"
 	"slices"
+	"time"
 )
 
 // Outcome is how a call ended.
@@ -27,13 +28,17 @@ type Call struct {
 }
 
 // Line is a waiting line in front of one GCRA, simulated event by event on the
-// rational time line. Events must come in the order of time.
+// rational time line. Events must come in the order of time, on whole nanoseconds.
 type Line struct {
 	GCRA     GCRA
 	Capacity int
 
-	// Ambiguous is set when an event falls into the very nanosecond in which a
-	// call leaves or TAT lies, so that more than one outcome is right.
+	// Late is how late the timer fires that was set for an instant, in ns. It must
+	// depend on that instant alone. Nil means never.
+	Late func(due int64) time.Duration
+
+	// Ambiguous is set when events meet in the very nanosecond in which a call
+	// leaves or TAT lies, so that more than one outcome is right.
 	Ambiguous bool
 
 	now       *big.Rat
@@ -41,89 +46,140 @@ type Line struct {
 	paused    bool
 	openAt    *big.Rat
 	reopening bool
+	lag       *big.Rat // how late the last departure was
 }
 
 // NewLine returns an empty line at instant 0.
 func NewLine(g GCRA, capacity int) *Line {
-	return &Line{GCRA: g, Capacity: capacity, now: new(big.Rat), openAt: new(big.Rat)}
+	return &Line{GCRA: g, Capacity: capacity, now: new(big.Rat), openAt: new(big.Rat), lag: new(big.Rat)}
 }
 
 // Waiting returns how many calls wait.
 func (l *Line) Waiting() int { return len(l.waiting) }
 
-// Advance lets time pass until t: calls leave when they are due and are cancelled
-// when their deadline comes first.
+// Advance lets time pass until t: calls leave when a timer fires for them and are
+// cancelled when their deadline comes first.
 func (l *Line) Advance(t *big.Rat) {
-	for len(l.waiting) > 0 {
-		next, leaves := t, false
-		if !l.paused {
-			head := l.waiting[0]
-			at := latest(l.GCRA.Due(latest(head.arrived, l.openAt), head.cost), l.now)
-			if at.Cmp(next) <= 0 {
-				next, leaves = at, true
+	for {
+		next, fires, expired := t, false, -1
+		if due := l.headDue(); due != nil {
+			at := Ceil(due)
+			if l.Late != nil {
+				at.Add(at, big.NewInt(int64(l.Late(at.Int64()))))
+			}
+			if timer := new(big.Rat).SetInt(at); timer.Cmp(t) <= 0 {
+				next, fires = timer, true
+				l.Ambiguous = l.Ambiguous || timer.Cmp(t) == 0
 			}
 		}
-		expired := -1
 		for i, c := range l.waiting {
-			if c.deadline != nil && c.deadline.Cmp(next) < 0 {
+			if c.deadline == nil {
+				continue
+			}
+			if c.deadline.Cmp(next) < 0 {
 				next, expired = c.deadline, i
 			}
+			l.Ambiguous = l.Ambiguous || c.deadline.Cmp(next) == 0 && expired != i
 		}
+		l.now = latest(l.now, next)
 		switch {
 		case expired >= 0:
-			l.remove(l.waiting[expired], Cancelled)
-		case leaves:
-			l.Ambiguous = l.Ambiguous || new(big.Rat).SetInt(Ceil(next)).Cmp(t) >= 0 && next.Cmp(l.now) > 0
-			l.leave(next)
+			l.giveUp(l.waiting[expired])
+		case fires:
+			l.pass()
 		default:
-			l.arriveAt(t)
+			l.Ambiguous = l.Ambiguous || l.GCRA.Blurs(t)
 			return
 		}
-		l.now = next
 	}
-	l.arriveAt(t)
 }
 
-func (l *Line) arriveAt(t *big.Rat) {
-	l.now = latest(l.now, t)
-	l.Ambiguous = l.Ambiguous || l.GCRA.Blurs(t)
-}
-
-func (l *Line) leave(at *big.Rat) {
+// headDue returns when the head of the line is due, or nil if it waits for no time.
+func (l *Line) headDue() *big.Rat {
+	if len(l.waiting) == 0 || l.paused {
+		return nil
+	}
 	head := l.waiting[0]
-	l.charge(l.GCRA.Due(latest(head.arrived, l.openAt), head.cost), at, head.cost)
-	head.At = at
-	l.remove(head, Left)
+	return l.GCRA.Due(latest(head.arrived, l.openAt), head.cost)
+}
+
+// pass lets everybody leave who is due by now.
+func (l *Line) pass() {
+	for due := l.headDue(); due != nil && due.Cmp(l.now) <= 0; due = l.headDue() {
+		head := l.waiting[0]
+		l.leave(head, due)
+		l.remove(head, Left)
+	}
+}
+
+// giveUp cancels a call. Whoever becomes head by that is looked at.
+func (l *Line) giveUp(c *Call) {
+	wasHead := l.waiting[0] == c
+	l.remove(c, Cancelled)
+	if wasHead {
+		l.pass()
+	}
+}
+
+// leave lets a call leave now that was due at due. What only the rounding to whole
+// nanoseconds makes late is not late.
+func (l *Line) leave(c *Call, due *big.Rat) {
+	left := l.now
+	lag := new(big.Rat).Sub(left, new(big.Rat).SetInt(Ceil(due)))
+	if lag.Sign() <= 0 {
+		left, lag = due, new(big.Rat)
+	}
+	if j := Instant(int64(l.GCRA.Tolerance)); lag.Cmp(j) > 0 {
+		lag = j
+	}
+	l.lag = lag
+	l.charge(due, left, c.cost)
+	c.At = left
 }
 
 // charge applies the rule for the first call behind a closed gate: it leaves at
 // once, and the next unit T later, so its cost is all that the bucket holds then.
 func (l *Line) charge(due, left *big.Rat, cost int64) {
-	g := &l.GCRA
 	if l.reopening {
 		l.reopening = false
-		floor := new(big.Rat).Add(l.openAt, g.units(g.Burst-min(cost, g.Burst)))
-		if g.TAT == nil || g.TAT.Cmp(floor) < 0 {
-			g.TAT = floor
-		}
+		l.GCRA.TAT = l.evened(l.openAt, cost)
 	}
-	g.Leave(due, left, cost)
+	l.GCRA.Leave(due, left, cost)
+}
+
+// evened returns TAT if the bucket holds no more than cost at the given instant.
+func (l *Line) evened(at *big.Rat, cost int64) *big.Rat {
+	g := &l.GCRA
+	floor := new(big.Rat).Add(at, g.units(g.Burst-min(cost, g.Burst)))
+	if g.TAT == nil {
+		return floor
+	}
+	return latest(g.TAT, floor)
 }
 
 // Arrive adds a call at t, which may leave at once or be refused.
 func (l *Line) Arrive(t *big.Rat, cost int64, deadline *big.Rat) *Call {
 	l.Advance(t)
+	l.pass()
 	c := &Call{cost: cost, arrived: t, deadline: deadline}
 	if len(l.waiting) == 0 && !l.paused && l.openAt.Cmp(t) <= 0 && l.GCRA.Due(t, cost).Cmp(t) <= 0 {
-		l.charge(t, t, cost)
-		c.Outcome, c.At = Left, t
+		due := t
+		// Had the last departure been on time, this call would have come sooner by
+		// as much. If it had to wait then, it is due at the end of that wait.
+		if sooner := new(big.Rat).Sub(t, l.lag); !l.reopening {
+			if waited := l.GCRA.Due(sooner, cost); waited.Cmp(sooner) > 0 {
+				due = waited
+			}
+		}
+		l.leave(c, due)
+		c.Outcome = Left
 		return c
 	}
 	var ahead int64
 	for _, w := range l.waiting {
 		ahead += w.cost
 	}
-	backlog := new(big.Rat).Sub(l.predict(t, ahead, cost), t)
+	backlog := new(big.Rat).Sub(predict(l.GCRA, t, ahead, cost), t)
 	switch {
 	case len(l.waiting) >= l.Capacity,
 		backlog.Cmp(l.GCRA.units(int64(l.Capacity))) >= 0,
@@ -135,10 +191,10 @@ func (l *Line) Arrive(t *big.Rat, cost int64, deadline *big.Rat) *Call {
 	return c
 }
 
-// predict returns when a call of the given cost leaves after those ahead. Whatever
-// is due is due by TAT, so a line that does not run dry moves TAT by T per unit.
-func (l *Line) predict(t *big.Rat, ahead, cost int64) *big.Rat {
-	g := l.GCRA
+// predict returns when a call of the given cost leaves after those ahead, if nothing
+// holds them. Whatever is due is due by TAT, so a line that does not run dry moves
+// TAT by T per unit.
+func predict(g GCRA, t *big.Rat, ahead, cost int64) *big.Rat {
 	if ahead > 0 {
 		if g.TAT == nil || g.TAT.Cmp(t) < 0 {
 			g.TAT = t
@@ -148,18 +204,33 @@ func (l *Line) predict(t *big.Rat, ahead, cost int64) *big.Rat {
 	return latest(t, g.Due(t, cost))
 }
 
-// late reports whether a call cannot leave before its deadline.
+// late reports whether a call cannot leave before its deadline. A pause counts as
+// if it ended now.
 func (l *Line) late(c *Call, ahead int64) bool {
-	return c.deadline != nil && l.predict(latest(l.now, l.openAt), ahead, c.cost).Cmp(c.deadline) >= 0
+	if c.deadline == nil {
+		return false
+	}
+	g, opens := l.GCRA, latest(l.now, l.openAt)
+	if l.paused || l.reopening {
+		first := c
+		if ahead > 0 {
+			first = l.waiting[0]
+		}
+		since := l.openAt
+		if l.paused {
+			since = opens
+		}
+		g.TAT = l.evened(since, first.cost)
+	}
+	return predict(g, opens, ahead, c.cost).Cmp(c.deadline) >= 0
 }
 
 // Cancel removes a call at t if it waits.
 func (l *Line) Cancel(t *big.Rat, c *Call) {
 	l.Advance(t)
 	if c.Outcome == Waiting {
-		l.remove(c, Cancelled)
+		l.giveUp(c)
 	}
-	l.Advance(t)
 }
 
 // SetInterval changes the rate at t.
@@ -167,7 +238,7 @@ func (l *Line) SetInterval(t, interval *big.Rat) {
 	l.Advance(t)
 	l.GCRA.SetInterval(t, interval)
 	l.dismissLate()
-	l.Advance(t)
+	l.pass()
 }
 
 // Pause stops the line at t.
@@ -181,8 +252,8 @@ func (l *Line) Resume(t *big.Rat) {
 	l.Advance(t)
 	if l.paused || l.openAt.Cmp(t) > 0 {
 		l.paused, l.openAt, l.reopening = false, t, true
+		l.pass()
 	}
-	l.Advance(t)
 }
 
 // Hold stops the line from t until the given instant.
@@ -192,7 +263,6 @@ func (l *Line) Hold(t, until *big.Rat) {
 		l.openAt, l.reopening = until, true
 		l.dismissLate()
 	}
-	l.Advance(t)
 }
 
 func (l *Line) dismissLate() {
