@@ -237,11 +237,11 @@ func TestEveryWayToBecomeHeadArmsTheTimer(t *testing.T) {
 // its timer asks; one that is granted its turn does not.
 type asked struct {
 	*scheduler.GCRA
-	times int
+	times atomic.Int64
 }
 
 func (a *asked) Next(t time.Time, ahead, n int64) time.Time {
-	a.times++
+	a.times.Add(1)
 	return a.GCRA.Next(t, ahead, n)
 }
 
@@ -264,10 +264,10 @@ func TestOneWakePerDeparture(t *testing.T) {
 			go func() { _ = s.Wait(t.Context()) }()
 		}
 		synctest.Wait()
-		schedule.times = 0
+		schedule.times.Store(0)
 		pass(departures * 100 * ms)
 		assert.EqualValues(t, departures+1, s.Stats().Left)
-		assert.Equal(t, 2*departures, schedule.times)
+		assert.EqualValues(t, 2*departures, schedule.times.Load())
 		require.NoError(t, s.Close())
 	})
 }
@@ -286,10 +286,10 @@ func TestNoTimerOutlivesItsCall(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		r.wait(t.Context(), s) // in the place of the one that has gone
-		schedule.times = 0
+		schedule.times.Store(0)
 		pass(time.Minute)
 		assert.Equal(t, steps(0, 100*ms, 3), r.left())
-		assert.Equal(t, 3, schedule.times, "at 100 ms for two, at 200 ms for the last one")
+		assert.EqualValues(t, 3, schedule.times.Load(), "at 100 ms for two, at 200 ms for the last one")
 	})
 }
 
