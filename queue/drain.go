@@ -11,8 +11,9 @@ import (
 // A Source is where [Drain] takes its messages from: a broker, a table, a file.
 //
 // Next blocks until there is a message and returns the job that handles it, acknowledgement included. io.EOF, not
-// wrapped, says that there will be no more; every other error stops the drain. Next must return soon after ctx ends,
-// and it should then put back what it was about to take. Drain never calls the methods of a Source concurrently, so a
+// wrapped, says that there will be no more; every other error stops the drain. With an error there is no job: one that
+// comes with it does not run, and is a fault that stops the drain. Next must return soon after ctx ends, and it should
+// then put back what it was about to take. Drain never calls the methods of a Source concurrently, so a
 // Source need not be safe for it.
 //
 // Drain obtains the slot before it calls Next, and a slot does not keep: if Next takes longer than 5 ms, Drain
@@ -163,6 +164,9 @@ func (d *drain) take(job *Job) (err error) {
 	}
 	asked := time.Now()
 	if *job, err = d.source.Next(d.taking); err != nil {
+		if *job != nil {
+			return fmt.Errorf("queue: source: a job together with an error: %w", err)
+		}
 		return d.sourceError(err)
 	}
 	if *job == nil {

@@ -207,11 +207,14 @@ func TestDrainSourceMisbehaves(t *testing.T) {
 	err := queue.Drain(context.Background(), sourceFunc(func(context.Context) (queue.Job, error) { return nil, nil }), free{})
 	assert.EqualError(t, err, "queue: source: Next returned neither a job nor an error")
 
-	// Both a job and an error: the job is not run, and not lost.
+	// Both a job and an error: the job is not run, and not lost, and the end is no
+	// clean one.
 	var l errorLog
 	j := newJournal()
 	src := sourceFunc(func(context.Context) (queue.Job, error) { return j.job(0), io.EOF })
-	require.NoError(t, queue.Drain(context.Background(), src, free{}, queue.WithErrorHandler(l.handle)))
+	err = queue.Drain(context.Background(), src, free{}, queue.WithErrorHandler(l.handle))
+	assert.ErrorIs(t, err, io.EOF)
+	assert.ErrorContains(t, err, "a job together with an error")
 	require.Len(t, l.all(), 1)
 	_, ok := errors.AsType[*queue.UnrunError](l.all()[0])
 	assert.True(t, ok)

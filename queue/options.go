@@ -10,7 +10,7 @@ const (
 	defaultCapacity = 1024
 )
 
-// An Option changes one setting of [New] or [Drain].
+// An Option changes one setting of [New] or [Drain]. A nil Option is a programming error and panics.
 type Option func(*config)
 
 type config struct {

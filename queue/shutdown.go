@@ -45,10 +45,22 @@ func (q *Queue) Shutdown(ctx context.Context) (unrun []Job, err error) {
 func (q *Queue) Close() error {
 	q.refuse()
 	unrun, err := q.end(ErrClosed, ErrClosed)
-	for _, j := range unrun {
-		q.report(&UnrunError{Job: j, Err: err})
-	}
+	q.reportUnrun(unrun, err)
 	return nil
+}
+
+// reportUnrun reports all jobs, also if the error handler ends the goroutine over one.
+func (q *Queue) reportUnrun(jobs []Job, err error) {
+	told := 0
+	defer func() {
+		if told < len(jobs) {
+			q.reportUnrun(jobs[told:], err)
+		}
+	}()
+	for told < len(jobs) {
+		told++
+		q.report(&UnrunError{Job: jobs[told-1], Err: err})
+	}
 }
 
 // refuse ends the open state.

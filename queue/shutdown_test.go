@@ -3,6 +3,8 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -197,4 +199,35 @@ func TestCloseBeforeUse(t *testing.T) {
 	assert.NoError(t, q.Close())
 	assert.NoError(t, q.Close())
 	assert.ErrorIs(t, q.TrySubmit(func(context.Context) error { return nil }), queue.ErrClosed)
+}
+
+// An error handler that ends its goroutine over one job must hear of the others all
+// the same.
+func TestCloseReportsEveryJobWhateverTheHandlerDoes(t *testing.T) {
+	const jobs = 5
+	var heard atomic.Int64
+	q, err := queue.New(never{}, queue.WithErrorHandler(func(error) {
+		heard.Add(1)
+		runtime.Goexit()
+	}))
+	require.NoError(t, err)
+	for range jobs {
+		require.NoError(t, q.TrySubmit(func(context.Context) error { return nil }))
+	}
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = q.Close()
+	}()
+	<-closed
+	assert.EqualValues(t, jobs, heard.Load())
+	assert.EqualValues(t, jobs, q.Stats().Returned)
+}
+
+// never is a Waiter that grants nothing.
+type never struct{}
+
+func (never) Wait(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
 }

@@ -41,7 +41,8 @@ type FixedWindow struct {
 	seen time.Time
 }
 
-// A FixedWindowOption changes a [FixedWindow] that [NewFixedWindow] makes.
+// A FixedWindowOption changes a [FixedWindow] that [NewFixedWindow] makes. A nil one is
+// a programming error and panics.
 type FixedWindowOption func(*FixedWindow)
 
 // WithLocation aligns the windows to the clocks of a time zone: a window of 24 hours

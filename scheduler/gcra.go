@@ -52,7 +52,8 @@ type GCRA struct {
 	seen time.Time
 }
 
-// A GCRAOption changes a [GCRA] that [NewGCRA] makes.
+// A GCRAOption changes a [GCRA] that [NewGCRA] makes. A nil one is a programming error
+// and panics.
 type GCRAOption func(*GCRA)
 
 // WithTolerance sets the tolerance J: the lateness of a departure that the

@@ -50,6 +50,16 @@ func (g *gate) foreseeLocked(s scheduler.Scheduler, opens time.Time, cost int64)
 	return s
 }
 
+// heldUntilLocked returns when the hold in force ends, by the user's clock; zero if
+// there is none.
+func (s *Shaper) heldUntilLocked() time.Time {
+	now := s.time.now()
+	if !s.gate.openAt.After(now) {
+		return time.Time{}
+	}
+	return s.time.wall(now, s.gate.openAt)
+}
+
 // Pause stops the line until [Shaper.Resume]. Calls go on to join it, within its
 // bounds.
 func (s *Shaper) Pause() {

@@ -17,7 +17,8 @@ const (
 	defaultQueue     = 1024
 )
 
-// An Option changes what [New] and [NewFrom] make.
+// An Option changes what [New] and [NewFrom] make. A nil Option is a programming error
+// and panics.
 type Option func(*config)
 
 type config struct {

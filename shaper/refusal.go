@@ -30,13 +30,19 @@ type Refusal struct {
 	Reason error         // one of the Err variables of this package
 	Cost   int           // the cost of the call, in units
 	Delay  time.Duration // the wait that it would have needed; 0 if there is none that would do
+
+	heldUntil time.Time
 }
 
 func (r *Refusal) Error() string {
-	if r.Delay > 0 {
-		return fmt.Sprintf("%v (cost %d, would wait %v)", r.Reason, r.Cost, r.Delay)
+	hold := ""
+	if !r.heldUntil.IsZero() {
+		hold = ", held until " + r.heldUntil.UTC().Format(time.RFC3339)
 	}
-	return fmt.Sprintf("%v (cost %d)", r.Reason, r.Cost)
+	if r.Delay > 0 {
+		return fmt.Sprintf("%v (cost %d, would wait %v%s)", r.Reason, r.Cost, r.Delay, hold)
+	}
+	return fmt.Sprintf("%v (cost %d%s)", r.Reason, r.Cost, hold)
 }
 
 // Unwrap returns the reason.
@@ -57,6 +63,11 @@ func (r *Refusal) Timeout() bool {
 // Temporary is always false. It completes net.Error; clients that ask it would send
 // again at once if it were true.
 func (r *Refusal) Temporary() bool { return false }
+
+// HeldUntil returns when the hold ends that was in force ([Shaper.HoldUntil]), or
+// the zero Time if the call was refused for the pace alone: it tells a partner's hold
+// from one's own limits.
+func (r *Refusal) HeldUntil() time.Time { return r.heldUntil }
 
 // WouldWait returns Delay. Packages that know no Shaper read it through an
 // interface of this one method.

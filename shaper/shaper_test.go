@@ -329,6 +329,16 @@ func TestRefusalTellsWhy(t *testing.T) {
 		require.ErrorAs(t, err, &delayed)
 		assert.Equal(t, time.Second, delayed.WouldWait())
 		assert.EqualError(t, s.WaitN(t.Context(), -1), "shaper: cost out of range (cost -1)")
+
+		var held interface{ HeldUntil() time.Time }
+		require.ErrorAs(t, err, &held)
+		assert.Zero(t, held.HeldUntil(), "refused for the pace")
+		until := time.Now().Add(time.Hour)
+		s.HoldUntil(until)
+		err = s.Wait(t.Context())
+		require.ErrorAs(t, err, &held)
+		assert.True(t, until.Equal(held.HeldUntil()), "refused for the hold")
+		assert.ErrorContains(t, err, "would wait 1h0m0s, held until 2000-01-01T01:00:00")
 	})
 }
 

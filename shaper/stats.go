@@ -48,9 +48,7 @@ func (s *Shaper) Stats() Stats {
 	if rated, ok := s.pacer.(interface{ Rate() scheduler.Rate }); ok {
 		st.Rate = rated.Rate()
 	}
-	if now := s.time.now(); s.gate.openAt.After(now) {
-		st.HeldUntil = s.time.wall(now, s.gate.openAt)
-	}
+	st.HeldUntil = s.heldUntilLocked()
 	return st
 }
 

@@ -16,7 +16,8 @@ import (
 //     [ErrClosed].
 //
 // A call that could not leave before the deadline of ctx is refused at once. If a
-// grant and the end of ctx meet, the grant wins.
+// grant and the end of ctx meet, the grant wins. A nil ctx is a programming error and
+// panics.
 func (s *Shaper) Wait(ctx context.Context) error { return s.WaitN(ctx, 1) }
 
 // WaitN is [Shaper.Wait] for a call of the given cost in units. A cost below 1, or
@@ -185,7 +186,7 @@ func (s *Shaper) dueLocked(now time.Time, ahead, cost int64) time.Time {
 // refuseLocked counts a refusal and returns its error.
 func (s *Shaper) refuseLocked(reason error, cost int64, delay time.Duration) error {
 	s.counts.refused++
-	return &Refusal{Reason: reason, Cost: int(cost), Delay: delay}
+	return &Refusal{Reason: reason, Cost: int(cost), Delay: delay, heldUntil: s.heldUntilLocked()}
 }
 
 // await blocks until the call has its one answer, or done ends the wait.

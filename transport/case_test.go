@@ -197,6 +197,7 @@ func TestCaseI01BlameTheRightCause(t *testing.T) {
 			require.ErrorIs(t, err, shaper.ErrDeadline)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.ErrorIs(t, err, transport.ErrNotSent)
+			require.Zero(t, e.HeldUntil, "the pace is to blame, and no hold")
 			require.True(t, e.Timeout())
 			require.Zero(t, e.Waited)
 			require.Equal(t, 100*ms, e.Wait)
@@ -242,6 +243,7 @@ func TestCaseI01BlameTheRightCause(t *testing.T) {
 			require.True(t, e.Timeout())
 			require.Equal(t, time.Hour, e.Wait)
 			require.True(t, e.RetryAt.Equal(until))
+			require.True(t, e.HeldUntil.Equal(until), "the hold is to blame, and not the pace")
 		})
 	})
 	t.Run("longer than the longest delay", func(t *testing.T) {

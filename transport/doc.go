@@ -8,8 +8,10 @@
 // 9110, section 15.4). What the partner answers comes back as it is: a 429 is a
 // response, not an error.
 //
-// What net/http repeats by itself below the Transport takes no further turn: a
-// request that met a dead idle connection, or an HTTP/2 GOAWAY.
+// What net/http resends by itself below the Transport, because a request met a dead
+// idle connection or an HTTP/2 GOAWAY, is one more request for the partner. It cannot
+// wait any more, so it is charged: those behind it wait longer. That needs a Waiter
+// with a method Charge, such as the Shaper.
 //
 // # Time limits
 //
@@ -28,7 +30,8 @@
 //   - The context ended in the line: an [*Error] whose Reason is the error of the
 //     context, with the time waited.
 //   - The Waiter refused, or the request states no valid cost: an [*Error] with the
-//     reason and, where the Waiter predicts it, the wait that was needed.
+//     reason and, where the Waiter predicts it, the wait that was needed. HeldUntil
+//     tells a partner's hold from the pace.
 //
 // errors.Is(err, [ErrNotSent]) holds for every [*Error], through [http.Client] too:
 // nothing left the process, so the request can go elsewhere or be queued again

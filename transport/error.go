@@ -39,6 +39,9 @@ type Error struct {
 	// RetryAt is the moment of the refusal plus Wait: the earliest time at which a
 	// new attempt makes sense. It is the zero Time if Wait is unknown.
 	RetryAt time.Time
+	// HeldUntil is when the hold ends that kept the request back, if the Waiter
+	// tells of one. It is the zero Time if the pace alone was the reason.
+	HeldUntil time.Time
 }
 
 var _ net.Error = (*Error)(nil)
@@ -52,6 +55,10 @@ func newError(reason error, key string, waited time.Duration) *Error {
 			e.Wait = wait
 			e.RetryAt = time.Now().Add(wait)
 		}
+	}
+	var held interface{ HeldUntil() time.Time }
+	if errors.As(reason, &held) {
+		e.HeldUntil = held.HeldUntil()
 	}
 	return e
 }

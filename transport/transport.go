@@ -15,11 +15,17 @@ import (
 //
 //	WaitN(ctx context.Context, cost int) error
 //
-// An error of the Waiter may say more about itself through two optional methods,
+// and what net/http resends below the Transport is charged to a Waiter that has, as
+// *shaper.Shaper does,
+//
+//	Charge(cost int)
+//
+// An error of the Waiter may say more about itself through three optional methods,
 // looked for with [errors.As]:
 //
 //	Timeout() bool             // refused because of a deadline or a longest allowed delay
 //	WouldWait() time.Duration  // the wait that was needed; 0 means unknown
+//	HeldUntil() time.Time      // the end of a hold that was in the way; zero means none
 //
 // The errors of x/time's Limiter have neither, and its error for a deadline that it
 // cannot meet does not match [context.DeadlineExceeded]: it reaches the caller as
@@ -28,7 +34,8 @@ type Waiter interface {
 	Wait(ctx context.Context) error
 }
 
-// Option changes how a [Transport] works. Most need none.
+// Option changes how a [Transport] works. Most need none. A nil Option is a programming
+// error and panics.
 type Option func(*config)
 
 type config struct {
@@ -41,14 +48,16 @@ type config struct {
 //
 // It keeps the contract of [http.RoundTripper] to the letter: the request is never
 // changed, its body is closed on every path, and err is nil whenever the base
-// obtained a response. It starts no goroutine and adds no allocation to a request
-// that need not wait.
+// obtained a response. It starts no goroutine. A request that need not wait gets no
+// allocation but the trace that counts its attempts, and that only if the Waiter can
+// be charged for them; the base sees a copy of the request with that trace then.
 //
 // A Transport is safe for concurrent use if its base and its Waiter are.
 type Transport struct {
 	base   http.RoundTripper // nil: http.DefaultTransport
 	waiter Waiter
 	costs  costWaiter // the waiter again if it takes costs, else nil
+	resent charger    // and again if it can be charged
 	config
 }
 
@@ -63,6 +72,7 @@ func New(base http.RoundTripper, w Waiter, opts ...Option) *Transport {
 	}
 	t := &Transport{base: base, waiter: w}
 	t.costs, _ = w.(costWaiter)
+	t.resent, _ = w.(charger)
 	for _, opt := range opts {
 		opt(&t.config)
 	}
@@ -79,17 +89,18 @@ func New(base http.RoundTripper, w Waiter, opts ...Option) *Transport {
 // Only the context ends a wait: the deprecated channel Request.Cancel is left to
 // the base.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := t.admit(req); err != nil {
+	cost, err := t.admit(req)
+	if err != nil {
 		return nil, err
 	}
-	return t.send(req)
+	return t.send(req, cost)
 }
 
 var errNoURL = errors.New("request has no URL")
 
-// admit returns nil once the request may be sent. Otherwise it closes the request's
-// body and tells why not.
-func (t *Transport) admit(req *http.Request) error {
+// admit returns what the request costs once it may be sent. Otherwise it closes the
+// request's body and tells why not.
+func (t *Transport) admit(req *http.Request) (cost int64, err error) {
 	// Deferred, so that a Waiter or a cost function that panics leaks no body
 	// either.
 	admitted := false
@@ -103,25 +114,35 @@ func (t *Transport) admit(req *http.Request) error {
 	// the pace.
 	ctx := req.Context()
 	if err := ctx.Err(); err != nil {
-		return err
+		return 0, err
 	}
 	// No base can send it, so it must not take a slot from a request that can be
 	// sent.
 	if req.URL == nil {
-		return &Error{Reason: errNoURL}
+		return 0, &Error{Reason: errNoURL}
 	}
 
 	arrived := time.Now()
-	if err := t.wait(ctx, t.costOf(req)); err != nil {
-		return newError(err, hostKey(req.URL), time.Since(arrived))
+	cost = t.costOf(req)
+	if err := t.wait(ctx, cost); err != nil {
+		return 0, newError(err, hostKey(req.URL), time.Since(arrived))
 	}
 	admitted = true
-	return nil
+	return cost, nil
 }
 
-// send hands an admitted request to the base.
-func (t *Transport) send(req *http.Request) (*http.Response, error) {
-	return t.Unwrap().RoundTrip(req)
+// send hands an admitted request to the base. What the partner answers passes here,
+// so this is where it can be listened to.
+func (t *Transport) send(req *http.Request, cost int64) (*http.Response, error) {
+	if t.resent == nil {
+		return t.Unwrap().RoundTrip(req)
+	}
+	counted := traced(req, t.resent, int(cost)) // wait has made sure that it fits
+	resp, err := t.Unwrap().RoundTrip(counted)
+	if resp != nil && resp.Request == counted {
+		resp.Request = req // the caller knows no other
+	}
+	return resp, err
 }
 
 // Unwrap returns the base, so that code which looks for a certain transport below

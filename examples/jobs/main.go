@@ -22,6 +22,7 @@ import (
 	"os/signal"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/sluice-go/sluice/queue"
@@ -30,7 +31,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The first Ctrl-C ends ctx; from then on a second one kills.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
@@ -59,11 +60,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		return 2
 	}
-	if s.jobs < 0 {
+	switch {
+	case flags.NArg() > 0:
+		fmt.Fprintf(stderr, "jobs: unexpected argument %q\n", flags.Arg(0))
+		return 2
+	case s.jobs < 0:
 		fmt.Fprintf(stderr, "jobs: -n %d: must not be negative\n", s.jobs)
 		return 2
 	}
-	w := &work{settings: s, begin: time.Now(), out: stdout}
+	w := &work{settings: s, begin: time.Now(), out: stdout, errs: stderr}
 	if err := w.drain(ctx); err != nil {
 		fmt.Fprintln(stderr, "jobs:", err)
 		return 2
@@ -79,6 +84,7 @@ type work struct {
 	settings
 	begin time.Time
 	out   io.Writer
+	errs  io.Writer
 
 	stats queue.Stats
 
@@ -156,7 +162,7 @@ func (w *work) failed(err error) {
 	if errors.As(err, &bug) {
 		err = fmt.Errorf("panicked: %v (%d bytes of stack)", bug.Value, len(bug.Stack))
 	}
-	fmt.Fprintln(w.out, "failed:", err)
+	fmt.Fprintln(w.errs, "failed:", err)
 }
 
 // report tells what became of the jobs, and whether all went well.

@@ -75,7 +75,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	defer in.close()
 	url, stop, err := target.Open(set.url, partner.Config{SMS: partner.Endpoint{
 		Limit:   limit(set.rate),
-		Latency: 50 * time.Millisecond,
+		Latency: 20 * time.Millisecond,
 	}})
 	if err != nil {
 		return complain(err)
@@ -96,7 +96,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		url:     url + "/v1/messages",
 		from:    set.from,
 		workers: set.workers,
-		console: newConsole(stderr, in.size),
+		console: newConsole(stdout, stderr, in.size),
 	}
 	unread := s.send(ctx, in)
 	s.console.end()
@@ -118,7 +118,7 @@ func (set *settings) parse(args []string, stderr io.Writer) error {
 	flags.TextVar(&set.rate, "rate", scheduler.PerSecond(10), "parts that leave per period, such as 10/s, 300/min, 1/250ms or unlimited")
 	flags.StringVar(&set.url, "url", "", "base `URL` of the partner (default: one on loopback that takes no more than the rate)")
 	flags.StringVar(&set.from, "from", "sluice", "the sender")
-	flags.IntVar(&set.workers, "workers", 4, "how many messages that have left may wait for their answers")
+	flags.IntVar(&set.workers, "workers", 16, "how many messages that have left may wait for their answers")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -151,9 +151,10 @@ func newClient(base http.RoundTripper, rate scheduler.Rate, log *departures.Log)
 }
 
 // limit is what the partner on loopback enforces: the rate, evenly spaced. It puts
-// up with calls that are half an interval early, at most 20 ms: a half of that is
-// for the tolerance of the line and the other for the way to the partner, which is
-// not equally long for every call.
+// up with calls that are half an interval early, at most 50 ms: some of that is for
+// the tolerance of the line and the rest for the way to the partner, which is not
+// equally long for every call on a machine that has other things to do. Intervals
+// too short for that are enforced by the second, as partners do.
 //
 // Without a rate the partner keeps to its own, 10 a second, and it shows what comes
 // of not pacing.
@@ -161,12 +162,17 @@ func limit(rate scheduler.Rate) partner.Limit {
 	if rate == scheduler.Unlimited {
 		return partner.Limit{}
 	}
-	return partner.Limit{
-		Units:  rate.Units(),
-		Window: rate.Period(),
-		Even:   true,
-		Slack:  min(rate.Interval()/2, 20*time.Millisecond),
+	if interval := rate.Interval(); interval >= 40*time.Millisecond {
+		return partner.Limit{
+			Units:  rate.Units(),
+			Window: rate.Period(),
+			Even:   true,
+			Slack:  min(interval/2, 50*time.Millisecond),
+		}
 	}
+	second := int64(time.Second / rate.Interval())
+	window := rate.For(second)
+	return partner.Limit{Units: second, Window: window, Slack: window / 10}
 }
 
 // tolerance is how late a departure may be without those after it being put off,

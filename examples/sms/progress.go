@@ -11,8 +11,9 @@ import (
 	"golang.org/x/term"
 )
 
-// A console is the standard error: messages to the user, and below them a progress
-// bar if somebody is watching. In a file or a pipe there is none.
+// A console is where a person looks on: messages go to the standard error, and
+// below them a progress bar to the standard output if that is a terminal. In a file
+// or a pipe there is none.
 //
 // A console is safe for concurrent use.
 type console struct {
@@ -24,10 +25,10 @@ type console struct {
 
 // newConsole returns a console for an input of that many bytes; -1 means that
 // nobody knows how many.
-func newConsole(out io.Writer, size int64) *console {
-	c := &console{out: out}
-	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		c.bar = newBar(out, size)
+func newConsole(stdout, stderr io.Writer, size int64) *console {
+	c := &console{out: stderr}
+	if f, ok := stdout.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		c.bar = newBar(stdout, size)
 	}
 	return c
 }

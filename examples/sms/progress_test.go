@@ -9,7 +9,7 @@ import (
 
 func TestConsoleWithoutTerminal(t *testing.T) {
 	var b strings.Builder
-	c := newConsole(&b, 100)
+	c := newConsole(&b, &b, 100)
 	c.show(10, "1 sent")
 	c.say("line %d: %s", 3, "refused")
 	c.show(20, "2 sent")
@@ -21,7 +21,7 @@ func TestConsoleWithTerminal(t *testing.T) {
 	const clear = "\x1b[2K\r"
 	for _, size := range []int64{-1, 0, 100} {
 		var b strings.Builder
-		c := newConsole(&b, size)
+		c := newConsole(&b, &b, size)
 		c.bar = newBar(&b, size)
 		c.show(size/2, "1 sent")
 		c.say("line 3: refused")

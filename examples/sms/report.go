@@ -18,6 +18,7 @@ type tally struct {
 	failed    int
 	malformed int
 	unsent    int
+	held      int    // how often all workers waited for answers
 	parts     int    // of what was sent
 	unsentAt  ranges // lines
 	stopped   bool   // the input was not read to its end,
@@ -29,6 +30,13 @@ func (t *tally) stop(line int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.stopped, t.stoppedAt = true, line
+}
+
+// hold notes that a message has to wait because all workers wait for answers.
+func (t *tally) hold() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.held++
 }
 
 func (t *tally) spoil() {
@@ -85,6 +93,9 @@ func (t *tally) report(w io.Writer, s departures.Summary) {
 		fmt.Fprintf(w, "%-14s what follows line %d was neither read nor sent\n", "", t.stoppedAt)
 	}
 	fmt.Fprintf(w, "%-14s %d\n", "parts sent", t.parts)
+	if all := t.sent + t.refused + t.failed; t.held > all/2 {
+		fmt.Fprintf(w, "%-14s the answers were too slow for the rate %d times; try more -workers\n", "held back", t.held)
+	}
 	fmt.Fprintln(w)
 	s.WriteText(w, "parts")
 }

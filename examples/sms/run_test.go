@@ -192,8 +192,8 @@ func TestLimit(t *testing.T) {
 		_, err = newClient(http.DefaultTransport, rate, nil)
 		assert.NoError(t, err, text)
 	}
-	assert.Equal(t, partner.Limit{Units: 10, Window: time.Second, Even: true, Slack: 20 * time.Millisecond}, limit(scheduler.PerSecond(10)))
-	assert.Equal(t, 5*time.Millisecond, limit(scheduler.PerSecond(100)).Slack)
+	assert.Equal(t, partner.Limit{Units: 10, Window: time.Second, Even: true, Slack: 50 * time.Millisecond}, limit(scheduler.PerSecond(10)))
+	assert.Equal(t, partner.Limit{Units: 100, Window: time.Second, Slack: 100 * time.Millisecond}, limit(scheduler.PerSecond(100)))
 	assert.Equal(t, 2500*time.Microsecond, tolerance(scheduler.PerSecond(100)))
 	assert.Equal(t, 5*time.Millisecond, tolerance(scheduler.PerSecond(10)))
 }
@@ -201,7 +201,7 @@ func TestLimit(t *testing.T) {
 // A reader of the progress must find a console that is safe for concurrent use.
 func TestConsoleConcurrently(t *testing.T) {
 	var b bytes.Buffer
-	c := newConsole(&b, 10)
+	c := newConsole(&b, &b, 10)
 	c.bar = newBar(&b, 10)
 	var wg sync.WaitGroup
 	for i := range 8 {

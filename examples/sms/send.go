@@ -47,6 +47,9 @@ func (s *sender) send(ctx context.Context, in io.Reader) error {
 	for ctx.Err() == nil {
 		// First the worker, then the message: a message that nobody can send yet
 		// stays in the input.
+		if len(free) == cap(free) {
+			s.tally.hold()
+		}
 		select {
 		case free <- struct{}{}:
 		case <-ctx.Done():

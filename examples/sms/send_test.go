@@ -69,7 +69,7 @@ func newCampaign(t *testing.T, rate scheduler.Rate, workers int, e partner.Endpo
 	require.NoError(t, err)
 	c.sender = sender{
 		client: client, url: "http://partner.example/v1/messages", from: "test", workers: workers,
-		console: newConsole(&c.stderr, -1),
+		console: newConsole(&c.stderr, &c.stderr, -1),
 	}
 	return c
 }

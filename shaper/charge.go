@@ -1,0 +1,21 @@
+package shaper
+
+// Charge records a call of the given cost that has left without asking, because
+// something below resent it or somebody else uses the same limit. It never waits.
+// Those who wait move back by what it cost, as if it had left in its turn; one that
+// cannot make its deadline any more is refused with [ErrDeadline].
+//
+// A cost below 1 is ignored. Charge works after Close, too: what has left has left.
+func (s *Shaper) Charge(cost int) {
+	if cost < 1 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.time.now()
+	s.sched.Commit(now, now, int64(cost))
+	s.counts.submitted++
+	s.counts.left++
+	s.dismissLateLocked(now)
+	s.dispatchLocked(now)
+}
