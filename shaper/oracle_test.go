@@ -26,7 +26,7 @@ func TestOracle(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	ambiguous.Store(0)
-	runs := 4000
+	runs := 3000
 	if testing.Short() {
 		runs = 400
 	}

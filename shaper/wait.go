@@ -26,11 +26,14 @@ func (s *Shaper) Wait(ctx context.Context) error { return s.WaitN(ctx, 1) }
 // A cost above the burst leaves when the bucket is full and is paid off
 // afterwards, so it wedges nothing.
 func (s *Shaper) WaitN(ctx context.Context, cost int) error {
-	// The context is its user's code, so it is asked before the lock is taken.
-	dead := ctx.Err()
+	// A context is its user's code, so it is asked while no lock is held.
+	left, err := s.enter(ctx.Err(), int64(cost))
+	if left || err != nil {
+		return err
+	}
 	deadline, _ := ctx.Deadline()
 	done := ctx.Done()
-	c, err := s.enter(dead, deadline, int64(cost))
+	c, err := s.join(deadline, int64(cost))
 	if c == nil {
 		return err
 	}
@@ -43,10 +46,11 @@ func (s *Shaper) Allow() bool { return s.AllowN(1) }
 
 // AllowN is [Shaper.Allow] for a call of the given cost in units.
 func (s *Shaper) AllowN(cost int) bool {
+	read := s.time.read()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts.submitted++
-	if s.admissibleLocked(int64(cost)) == nil && s.leaveLocked(s.nowLocked(), int64(cost)) {
+	if s.admissibleLocked(int64(cost)) == nil && s.leaveLocked(s.arriveLocked(read), int64(cost)) {
 		return true
 	}
 	s.counts.refused++
@@ -69,34 +73,53 @@ func (s *Shaper) Do(ctx context.Context, f func(context.Context) error) error {
 func (s *Shaper) Delay() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.nowLocked()
+	now := s.arriveLocked(s.time.read())
 	return s.dueLocked(now, s.line.units, 1).Sub(now)
 }
 
-// enter lets a call leave at once, or turns it away, or puts it into the line and
-// returns it. A deadline of zero is none.
-func (s *Shaper) enter(dead error, deadline time.Time, cost int64) (*call, error) {
+// enter is for a call that arrives. It reports whether the call has left at once, or
+// returns why it is turned away; otherwise the call has to join.
+func (s *Shaper) enter(dead error, cost int64) (left bool, err error) {
+	read := s.time.read()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if dead != nil {
+		s.counts.submitted++
+		s.counts.cancelled++
+		return false, dead
+	}
+	if reason := s.admissibleLocked(cost); reason != nil {
+		s.counts.submitted++
+		return false, s.refuseLocked(reason, cost, 0)
+	}
+	if left = s.leaveLocked(s.arriveLocked(read), cost); left {
+		s.counts.submitted++
+	}
+	return left, nil
+}
+
+// join puts a call that has entered into the line and returns it. It returns nil if
+// the call left after all, as somebody else may have made way meanwhile, or is
+// refused. A deadline of zero is none.
+func (s *Shaper) join(deadline time.Time, cost int64) (*call, error) {
+	read := s.time.read()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts.submitted++
-	if dead != nil {
-		s.counts.cancelled++
-		return nil, dead
-	}
 	if reason := s.admissibleLocked(cost); reason != nil {
 		return nil, s.refuseLocked(reason, cost, 0)
 	}
-	now := s.nowLocked()
+	now := s.arriveLocked(read)
 	if s.leaveLocked(now, cost) {
 		return nil, nil
 	}
 	return s.joinLocked(now, deadline, cost)
 }
 
-// nowLocked reads the clock for somebody who arrives. If the timer of the head is
-// late, everybody who is due leaves now and not behind the newcomer's back.
-func (s *Shaper) nowLocked() time.Time {
-	now := s.time.now()
+// arriveLocked returns the present for somebody who arrives. If the timer of the head
+// is late, everybody who is due leaves now and not behind the newcomer's back.
+func (s *Shaper) arriveLocked(read time.Duration) time.Time {
+	now := s.time.nowLocked(read)
 	if s.line.head != nil && !s.nextDue.After(now) {
 		s.dispatchLocked(now)
 	}
