@@ -36,8 +36,6 @@ import (
 	"github.com/sluice-go/sluice/examples/internal/target"
 	"github.com/sluice-go/sluice/internal/partner"
 	"github.com/sluice-go/sluice/scheduler"
-	"github.com/sluice-go/sluice/shaper"
-	"github.com/sluice-go/sluice/transport"
 )
 
 // atATime is how many payments may be under way.
@@ -70,7 +68,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 
 	url, stop, err := target.Open(set.url, partner.Config{Payments: partner.Endpoint{
-		Limit:       partner.Limit{Units: 25, Window: time.Second, Slack: 20 * time.Millisecond},
+		// The slack is for a busy machine, which may deliver calls closer together
+		// than they left.
+		Limit:       partner.Limit{Units: 25, Window: time.Second, Slack: 200 * time.Millisecond},
 		Concurrency: atATime,
 		Latency:     80 * time.Millisecond,
 	}})
@@ -83,7 +83,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	base.MaxIdleConnsPerHost = atATime
 	defer base.CloseIdleConnections()
 	log := departures.NewLog(set.rate)
-	client, err := newClient(base, set.rate, log)
+	client, err := call.NewClient(base, log, set.rate)
 	if err != nil {
 		return complain(err)
 	}
@@ -124,18 +124,4 @@ func (set *settings) parse(args []string, stderr io.Writer) error {
 		fmt.Fprintln(stderr, "payments:", err)
 	}
 	return err
-}
-
-// newClient returns a client whose requests leave at the rate and are logged as
-// they leave.
-func newClient(base http.RoundTripper, rate scheduler.Rate, log *departures.Log) (*http.Client, error) {
-	pace, err := shaper.New(rate)
-	if err != nil {
-		return nil, err
-	}
-	return &http.Client{
-		Transport: transport.New(call.NewRecorder(base, log), pace),
-		// A redirected payment would leave a second time, and to somebody else.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}, nil
 }

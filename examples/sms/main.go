@@ -37,7 +37,6 @@ import (
 	"github.com/sluice-go/sluice/internal/partner"
 	"github.com/sluice-go/sluice/scheduler"
 	"github.com/sluice-go/sluice/shaper"
-	"github.com/sluice-go/sluice/transport"
 )
 
 func main() {
@@ -86,7 +85,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	base.MaxIdleConnsPerHost = set.workers
 	defer base.CloseIdleConnections()
 	log := departures.NewLog(set.rate)
-	client, err := newClient(base, set.rate, log)
+	client, err := call.NewClient(base, log, set.rate, shaper.WithTolerance(tolerance(set.rate)))
 	if err != nil {
 		return complain(err)
 	}
@@ -135,23 +134,8 @@ func (set *settings) parse(args []string, stderr io.Writer) error {
 	return err
 }
 
-// newClient returns a client whose requests leave at the rate and are logged as
-// they leave.
-func newClient(base http.RoundTripper, rate scheduler.Rate, log *departures.Log) (*http.Client, error) {
-	pace, err := shaper.New(rate, shaper.WithTolerance(tolerance(rate)))
-	if err != nil {
-		return nil, err
-	}
-	return &http.Client{
-		Transport: transport.New(call.NewRecorder(base, log), pace),
-		// A redirect would be one more request at the partner's, and a second
-		// departure of the same message. It counts as a failure.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}, nil
-}
-
 // limit is what the partner on loopback enforces: the rate, evenly spaced. It puts
-// up with calls that are half an interval early, at most 50 ms: some of that is for
+// up with calls that are half an interval early, at most 100 ms: some of that is for
 // the tolerance of the line and the rest for the way to the partner, which is not
 // equally long for every call on a machine that has other things to do. Intervals
 // too short for that are enforced by the second, as partners do.
@@ -167,7 +151,7 @@ func limit(rate scheduler.Rate) partner.Limit {
 			Units:  rate.Units(),
 			Window: rate.Period(),
 			Even:   true,
-			Slack:  min(interval/2, 50*time.Millisecond),
+			Slack:  min(interval/2, 100*time.Millisecond),
 		}
 	}
 	second := int64(time.Second / rate.Interval())

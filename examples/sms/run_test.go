@@ -18,8 +18,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sluice-go/sluice/examples/internal/call"
 	"github.com/sluice-go/sluice/internal/partner"
 	"github.com/sluice-go/sluice/scheduler"
+	"github.com/sluice-go/sluice/shaper"
 )
 
 // These tests run the program as it is, on the real clock and the real loopback.
@@ -189,7 +191,7 @@ func TestLimit(t *testing.T) {
 		require.NoError(t, err)
 		_, err = partner.New(partner.Config{SMS: partner.Endpoint{Limit: limit(rate)}})
 		assert.NoError(t, err, text)
-		_, err = newClient(http.DefaultTransport, rate, nil)
+		_, err = call.NewClient(http.DefaultTransport, nil, rate, shaper.WithTolerance(tolerance(rate)))
 		assert.NoError(t, err, text)
 	}
 	assert.Equal(t, partner.Limit{Units: 10, Window: time.Second, Even: true, Slack: 50 * time.Millisecond}, limit(scheduler.PerSecond(10)))

@@ -16,9 +16,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sluice-go/sluice/examples/internal/call"
 	"github.com/sluice-go/sluice/examples/internal/departures"
 	"github.com/sluice-go/sluice/internal/partner"
 	"github.com/sluice-go/sluice/scheduler"
+	"github.com/sluice-go/sluice/shaper"
 )
 
 // inMemory brings requests to a partner without a network, so that time in a bubble
@@ -65,7 +67,7 @@ func newCampaign(t *testing.T, rate scheduler.Rate, workers int, e partner.Endpo
 	p, err := partner.New(partner.Config{SMS: e})
 	require.NoError(t, err)
 	c := &campaign{partner: p, memory: &inMemory{Handler: p}, log: departures.NewLog(rate)}
-	client, err := newClient(c.memory, rate, c.log)
+	client, err := call.NewClient(c.memory, c.log, rate, shaper.WithTolerance(tolerance(rate)))
 	require.NoError(t, err)
 	c.sender = sender{
 		client: client, url: "http://partner.example/v1/messages", from: "test", workers: workers,

@@ -16,7 +16,6 @@ import (
 	"github.com/sluice-go/sluice/examples/internal/call"
 	"github.com/sluice-go/sluice/examples/internal/departures"
 	"github.com/sluice-go/sluice/scheduler"
-	"github.com/sluice-go/sluice/shaper"
 	"github.com/sluice-go/sluice/transport"
 )
 
@@ -55,10 +54,10 @@ func answerAfter(d time.Duration, status int) baseFunc {
 // newClient returns a client that lets one request leave in ten seconds.
 func newClient(t *testing.T, base http.RoundTripper) (*http.Client, *departures.Log) {
 	rate := scheduler.Every(10 * time.Second)
-	pace, err := shaper.New(rate)
-	require.NoError(t, err)
 	log := departures.NewLog(rate)
-	return &http.Client{Transport: transport.New(call.NewRecorder(base, log), pace)}, log
+	client, err := call.NewClient(base, log, rate)
+	require.NoError(t, err)
+	return client, log
 }
 
 func TestOutcomes(t *testing.T) {
