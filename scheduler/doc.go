@@ -52,13 +52,13 @@
 // Each is a pace and a meter at once, and [All] keeps several.
 //
 //	the partner says                        use              worst in a window w
-//	"100 per second", or nothing exact      [GCRA] burst 1   1 + w/T
-//	"100 per second, bursts of 20"          [TokenBucket]    20 + w/T
-//	"a bucket of 40 that leaks 2 a second"  [LeakyBucket]    40 + w/T
-//	"1,000 in any 60 seconds"               [Within]         1,000
-//	the same, and 1,000 at once are fine    [SlidingLog]     1,000
-//	"10,000 per calendar day"               [FixedWindow]    20,000 around midnight
-//	counts like a sliding gateway           [SlidingCounter] see there
+//	"100 per second", or nothing exact      GCRA, burst 1    1 + w/T
+//	"100 per second, bursts of 20"          TokenBucket      20 + w/T
+//	"a bucket of 40 that leaks 2 a second"  LeakyBucket      40 + w/T
+//	"1,000 in any 60 seconds"               Within           1,000
+//	the same, and 1,000 at once are fine    SlidingLog       1,000
+//	"10,000 per calendar day"               FixedWindow      20,000 around midnight
+//	counts like a sliding gateway           SlidingCounter   see there
 //
 // # State that outlives the process
 //

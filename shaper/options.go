@@ -44,8 +44,8 @@ func WithTolerance(j time.Duration) Option { return func(c *config) { c.toleranc
 
 // WithQueue sets how many calls may wait. A call that would wait as long as that
 // many units take at the rate is refused too, so a burst of calls on an idle
-// Shaper with WithQueue(c) and the default burst admits c of them. The default is
-// 1024.
+// Shaper with WithQueue(c) and the default burst admits c of them. Of several rates
+// the slowest counts; windows have no rate, and bound no wait. The default is 1024.
 func WithQueue(capacity int) Option { return func(c *config) { c.queue = capacity } }
 
 // WithMaxDelay refuses calls that would wait longer than d. The default is no
