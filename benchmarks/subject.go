@@ -1,0 +1,47 @@
+package main
+
+import "context"
+
+// A subject is a library that is measured, with what it can do. All are used as their
+// documentation shows, with a burst of 1 where they pace.
+type subject struct {
+	name string
+	// ready returns a limiter that never makes anybody wait, though it decides each
+	// time: no limiter is told that there is no limit.
+	ready func() limiter
+	// pace returns a limiter at a rate that up to waiting calls wait for. It is nil if
+	// the library only says yes or no.
+	pace func(rate rate, waiting int) limiter
+}
+
+// A limiter is what the scenarios call: the methods of a library behind functions of
+// one kind. What a limiter cannot do is nil.
+type limiter struct {
+	allow   func() bool
+	wait    func(context.Context) error
+	setRate func(rate)
+	waiter  waiter // the limiter itself, if it has Wait(ctx)
+	cancels bool   // wait returns when its context ends
+}
+
+type waiter interface {
+	Wait(context.Context) error
+}
+
+// choose returns the subjects that can do something, in their order.
+func choose(from []subject, can func(subject) bool) []subject {
+	var chosen []subject
+	for _, s := range from {
+		if can(s) {
+			chosen = append(chosen, s)
+		}
+	}
+	return chosen
+}
+
+func canAllow(s subject) bool   { return s.ready().allow != nil }
+func canWait(s subject) bool    { return s.ready().wait != nil }
+func canPace(s subject) bool    { return s.pace != nil }
+func canCancel(s subject) bool  { return canPace(s) && s.pace(perSecond(1), 1).cancels }
+func canSetRate(s subject) bool { return canPace(s) && s.pace(perSecond(1), 1).setRate != nil }
+func isWaiter(s subject) bool   { return s.ready().waiter != nil }
