@@ -14,11 +14,22 @@ import (
 // URL, and the key of that URL is the same key.
 func hostKey(u *url.URL) string {
 	scheme := strings.ToLower(u.Scheme)
-	host := withoutPort(strings.ToLower(bareHost(u.Host)), defaultPort(scheme))
-	// URL.String escapes what cannot stand in a host, for instance the % of an IPv6
-	// zone or a line break.
-	key := url.URL{Scheme: scheme, Host: host}
-	return key.String()
+	host := withoutPort(strings.ToLower(withoutZone(bareHost(u.Host))), defaultPort(scheme))
+	// URL.String escapes what cannot stand in a host, for instance a line break.
+	key := (&url.URL{Scheme: scheme, Host: host}).String()
+	if u, err := url.Parse(key); err != nil || u.Host != host {
+		// No request can reach such a host. Its key only has to be harmless.
+		key = (&url.URL{Scheme: scheme, Host: strings.Map(plain, host)}).String()
+	}
+	return key
+}
+
+// plain keeps what names of hosts are made of.
+func plain(r rune) rune {
+	if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '.' || r == '-' {
+		return r
+	}
+	return '_'
 }
 
 // bareHost cuts off what url.Parse never leaves in a host. A program that fills in
@@ -29,6 +40,16 @@ func bareHost(host string) string {
 		host = host[:i]
 	}
 	return host[strings.LastIndexByte(host, '@')+1:]
+}
+
+// withoutZone cuts the zone out of a literal IPv6 address, such as "%eth0": it names
+// an interface of this machine and no partner, and may hold bytes that no URL can.
+func withoutZone(host string) string {
+	zone, end := strings.IndexByte(host, '%'), strings.LastIndexByte(host, ']')
+	if !strings.HasPrefix(host, "[") || zone < 0 || end < zone {
+		return host
+	}
+	return host[:zone] + host[end:]
 }
 
 // withoutPort cuts off the given port, or an empty one. A port starts at the only
