@@ -17,9 +17,8 @@ import (
 //
 // It guarantees that at most B + floor((w+J)/T) units leave in any closed window
 // of length w, in calls that cost no more than B: B at once after an idle spell,
-// then one every T. With B = 1, the
-// usual choice, units are evenly spaced; a larger B makes it a token bucket of
-// that capacity.
+// then one every T. With B = 1, the usual choice, units are evenly spaced; a larger B
+// makes it a token bucket of that capacity.
 //
 // The tolerance J (the standard's CDVT) is how much lateness of a departure the
 // schedule absorbs, so that late timers do not add up and lower the rate. A
@@ -31,9 +30,8 @@ import (
 //
 // Time is kept in integers, without rounding: at 3 per second the hour holds
 // 10,800 units. Only the answer is rounded, up to the next whole nanosecond; that
-// lateness of less than 1 ns is absorbed whatever the tolerance.
-// [GCRA.Next] is exact for any ahead, whatever costs those units come in, as
-// long as nobody is late.
+// lateness of less than 1 ns is absorbed whatever the tolerance. [GCRA.Next] is exact
+// for any ahead, whatever costs those units come in, as long as nobody is late.
 //
 // GCRA is not safe for concurrent use.
 type GCRA struct {

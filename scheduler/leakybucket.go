@@ -33,8 +33,8 @@ type LeakyBucket struct {
 	touched time.Time
 }
 
-// NewLeakyBucket returns an empty bucket. It refuses an invalid rate, a capacity
-// below 1, and a capacity that takes longer than 292 years to leak.
+// NewLeakyBucket returns an empty bucket. It refuses an invalid rate, a capacity below 1
+// or above 2^60, and one that takes longer than 292 years to leak.
 func NewLeakyBucket(r Rate, capacity int64) (*LeakyBucket, error) {
 	if capacity < 1 || capacity > maxBucket {
 		return nil, fmt.Errorf("scheduler: capacity %d: must be from 1 to 2^60", capacity)

@@ -28,8 +28,8 @@ type TokenBucket struct {
 	touched time.Time
 }
 
-// NewTokenBucket returns a full bucket. It refuses an invalid rate, a burst below 1,
-// and a burst that takes longer than 292 years to fill.
+// NewTokenBucket returns a full bucket. It refuses an invalid rate, a burst below 1 or
+// above 2^60, and one that takes longer than 292 years to fill.
 func NewTokenBucket(r Rate, burst int64) (*TokenBucket, error) {
 	if burst < 1 || burst > maxBucket {
 		return nil, fmt.Errorf("scheduler: burst %d: must be from 1 to 2^60", burst)
@@ -77,9 +77,7 @@ func (b *TokenBucket) SetRate(now time.Time, r Rate) error {
 	}
 	now = later(now, b.touched)
 	to := newPace(r)
-	if b.rate.unlimited {
-		b.balance = whole(b.burst)
-	} else if r.unlimited {
+	if b.rate.unlimited || r.unlimited {
 		b.balance = whole(b.burst)
 	} else {
 		b.balance = b.pace.resize(b.at(now), to)

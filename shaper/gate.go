@@ -53,6 +53,11 @@ func (g *gate) foreseeLocked(s scheduler.Scheduler, opens time.Time, cost int64)
 // heldUntilLocked returns when the hold in force ends, by the user's clock; zero if
 // there is none.
 func (s *Shaper) heldUntilLocked() time.Time {
+	// Nobody leaves while a hold is in force, so most refusals need not look at the
+	// clock.
+	if !s.gate.reopening {
+		return time.Time{}
+	}
 	now := s.time.now()
 	if !s.gate.openAt.After(now) {
 		return time.Time{}

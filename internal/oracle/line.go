@@ -54,9 +54,6 @@ func NewLine(g GCRA, capacity int) *Line {
 	return &Line{GCRA: g, Capacity: capacity, now: new(big.Rat), openAt: new(big.Rat), lag: new(big.Rat)}
 }
 
-// Waiting returns how many calls wait.
-func (l *Line) Waiting() int { return len(l.waiting) }
-
 // Advance lets time pass until t: calls leave when a timer fires for them and are
 // cancelled when their deadline comes first.
 func (l *Line) Advance(t *big.Rat) {
