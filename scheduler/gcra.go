@@ -141,7 +141,8 @@ func (g *GCRA) Commit(due, left time.Time, n int64) {
 	d = later(d, g.seen)
 	g.seen = d
 	if g.owed(d) == dry {
-		g.tat, g.frac = d, 0
+		// Without a fraction any den will do; a small one keeps [GCRA.Ticks] possible.
+		g.tat, g.frac, g.pace.den = d, 0, g.pace.units
 	}
 	g.advance(g.pace.times(n))
 }

@@ -10,8 +10,8 @@ func (s *Shaper) Charge(cost int) {
 	if cost < 1 {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lock()
+	defer s.unlock()
 	now := s.time.now()
 	s.sched.Commit(now, now, int64(cost))
 	s.counts.submitted++

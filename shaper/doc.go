@@ -69,12 +69,17 @@
 //
 //	guarded by mu                      set by New and not changed
 //	time, sched, pacer, maxBacklog     capacity, maxDelay, tolerance
-//	line and its calls, gate, life     time.clock, time.epoch
-//	nextDue, counts, lag, armed,       a call's ready channel and timer
-//	alarm
+//	line and its calls, gate, life     gcra, stock, time.clock, time.epoch
+//	nextDue, counts, lag, alarm,       a call's ready channel and timer
+//	laneOpen
 //
 // A caller that waits holds no lock. It may read the err of its call once ready has
 // told it.
+//
+// While nobody waits, nothing is held and the pace is the only limit, calls leave
+// without the lock, by changing TAT in a single word. Whoever takes the lock takes that
+// word first. So what is guarded by mu includes TAT, and the lock decides as if there
+// were no other way.
 //
 // # Testing code that uses a Shaper
 //

@@ -68,8 +68,8 @@ func (s *Shaper) heldUntilLocked() time.Time {
 // Pause stops the line until [Shaper.Resume]. Calls go on to join it, within its
 // bounds.
 func (s *Shaper) Pause() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lock()
+	defer s.unlock()
 	s.gate.paused = true
 	s.dispatchLocked(s.time.now())
 }
@@ -77,8 +77,8 @@ func (s *Shaper) Pause() {
 // Resume lifts a pause and a hold. The first call leaves at once, the next T
 // later, whatever the burst.
 func (s *Shaper) Resume() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lock()
+	defer s.unlock()
 	now := s.time.now()
 	if s.gate.openLocked(now) {
 		return
@@ -92,8 +92,8 @@ func (s *Shaper) Resume() {
 // context any more is refused at once, with [ErrDeadline]. When the hold ends, the
 // first call leaves at once and the next T later, whatever the burst.
 func (s *Shaper) HoldUntil(t time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lock()
+	defer s.unlock()
 	now := s.time.now()
 	until := s.time.at(now, t)
 	if !until.After(later(now, s.gate.openAt)) {

@@ -44,8 +44,8 @@ func (s *Shaper) Shutdown(ctx context.Context) error {
 // drain refuses new calls and returns what is closed when nobody waits any more,
 // or nil if nobody does now.
 func (s *Shaper) drain() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lock()
+	defer s.unlock()
 	s.life.state = max(s.life.state, draining)
 	if s.line.len == 0 {
 		return nil
@@ -59,8 +59,8 @@ func (s *Shaper) drain() <-chan struct{} {
 // Close refuses new calls and those that wait with [ErrClosed]. It always returns
 // nil. Closing twice, or during a [Shaper.Shutdown], is fine.
 func (s *Shaper) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lock()
+	defer s.unlock()
 	s.life.state = closed
 	for s.line.head != nil {
 		s.dismissLocked(s.line.head, ErrClosed, 0)

@@ -2,6 +2,7 @@ package shaper
 
 import (
 	"math"
+	"sync"
 	"time"
 )
 
@@ -18,7 +19,7 @@ type call struct {
 	ready   chan struct{}
 
 	// timer wakes the caller when it is head of the line and due. Only the head's
-	// is ever armed. Shapers with a clock of their user's have none.
+	// is ever armed. Where something else is the alarm it is nil.
 	timer *time.Timer
 
 	prev, next *call
@@ -39,20 +40,12 @@ func (c *call) expired() <-chan time.Time {
 	return c.timer.C
 }
 
-// A line is a FIFO of calls from which any can be unlinked, and a stock of spare
-// ones, so that waiting allocates nothing in the long run. The stock belongs to
-// the line: channels and timers must not wander between synctest bubbles.
+// A line is a FIFO of calls from which any can be unlinked.
 type line struct {
 	head, tail *call
 	len        int
 	units      int64 // the sum of the costs
-
-	spare      *call // linked by next
-	spareCount int
 }
-
-// maxSpare bounds what a line keeps after a rush.
-const maxSpare = 1024
 
 // fits reports whether a sum of costs can take one more.
 func (l *line) fits(cost int64) bool { return cost <= math.MaxInt64-l.units }
@@ -87,23 +80,28 @@ func (l *line) remove(c *call) {
 	l.units -= c.cost
 }
 
-// take returns a call out of the stock, or nil.
-func (l *line) take() *call {
-	c := l.spare
-	if c != nil {
-		l.spare, c.next = c.next, nil
-		l.spareCount--
+// A stock keeps calls for those who come next, so that waiting allocates nothing in the
+// long run. Each Shaper has one of its own: channels and timers must not wander between
+// synctest bubbles.
+type stock struct {
+	calls sync.Pool
+	timed bool // calls have a timer
+}
+
+func (s *stock) take() *call {
+	if c, ok := s.calls.Get().(*call); ok {
+		return c
+	}
+	c := &call{ready: make(chan struct{}, 1)}
+	if s.timed {
+		c.timer = time.NewTimer(0)
+		c.timer.Stop()
 	}
 	return c
 }
 
-// put lays a call that is not in the line, and whose answer was read, into the
-// stock.
-func (l *line) put(c *call) {
-	if l.spareCount == maxSpare {
-		return
-	}
+// put takes back a call that is not in the line and whose answer was read.
+func (s *stock) put(c *call) {
 	c.err = nil
-	c.next, l.spare = l.spare, c
-	l.spareCount++
+	s.calls.Put(c)
 }

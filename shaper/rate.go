@@ -15,8 +15,8 @@ import (
 // An invalid rate, or a Shaper made by [NewFrom] of a schedule whose rate cannot
 // be set, is an error that changes nothing.
 func (s *Shaper) SetRate(r scheduler.Rate) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lock()
+	defer s.unlock()
 	pacer, ok := s.pacer.(interface {
 		SetRate(now time.Time, r scheduler.Rate) error
 	})

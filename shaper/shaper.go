@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/benbjohnson/clock"
-
 	"github.com/sluice-go/sluice/scheduler"
 )
 
@@ -22,9 +20,13 @@ import (
 type Shaper struct {
 	capacity  int
 	maxDelay  time.Duration
-	tolerance time.Duration // the schedule's; 0 if it tells none
+	tolerance time.Duration   // the schedule's; 0 if it tells none
+	gcra      *scheduler.GCRA // the schedule, if that is all that there is to it
+	stock     *stock
 
-	mu sync.Mutex
+	express express
+
+	mu sync.Mutex // taken with lock and unlock
 	// Guarded by mu:
 	time       timeline
 	sched      scheduler.Scheduler // all limits together
@@ -35,9 +37,9 @@ type Shaper struct {
 	gate       gate
 	life       lifecycle
 	counts     counts
-	lag        time.Duration // how late the last departure was, up to the tolerance
-	armed      *call         // whose timer is armed, on the system's clock
-	alarm      *clock.Timer  // what is armed, on a clock of the user's
+	lag        time.Duration // how late those were who left the line last, up to the tolerance
+	alarm      alarm
+	laneOpen   bool // calls may leave without the lock; see express
 }
 
 // New returns a Shaper that paces at the rate. Its defaults are a burst of 1, a
@@ -91,12 +93,22 @@ func newShaper(pacer scheduler.Scheduler, c config) *Shaper {
 		sched:    pacer,
 		pacer:    pacer,
 	}
+	s.stock = &stock{timed: c.clock == nil}
+	s.alarm = &heir{}
+	if c.clock != nil {
+		s.alarm = &callback{clock: c.clock, fire: s.dispatch}
+	}
 	if len(c.limits) > 0 {
 		s.sched = scheduler.All(append([]scheduler.Scheduler{pacer}, c.limits...)...)
 	}
 	if tolerant, ok := s.sched.(interface{ Tolerance() time.Duration }); ok {
 		s.tolerance = tolerant.Tolerance()
 	}
+	if c.clock == nil {
+		s.gcra, _ = s.sched.(*scheduler.GCRA)
+	}
+	s.lock()
+	defer s.unlock()
 	s.boundBacklogLocked()
 	return s
 }

@@ -25,7 +25,7 @@ type Stats struct {
 	HeldUntil time.Time // when the hold ends; zero if none is in force
 }
 
-// counts are the events that Stats tells of.
+// counts are the events that Stats tells of, but for the calls of the express.
 type counts struct {
 	submitted, left, cancelled, refused int64
 	inFlight                            int64
@@ -33,11 +33,12 @@ type counts struct {
 
 // Stats returns a snapshot.
 func (s *Shaper) Stats() Stats {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lock()
+	defer s.unlock()
+	express := s.express.left.Load()
 	st := Stats{
-		Submitted: s.counts.submitted,
-		Left:      s.counts.left,
+		Submitted: s.counts.submitted + express,
+		Left:      s.counts.left + express,
 		Cancelled: s.counts.cancelled,
 		Refused:   s.counts.refused,
 		Waiting:   int64(s.line.len),
@@ -53,7 +54,7 @@ func (s *Shaper) Stats() Stats {
 }
 
 func (s *Shaper) addInFlight(n int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lock()
+	defer s.unlock()
 	s.counts.inFlight += n
 }

@@ -26,14 +26,24 @@ func (s *Shaper) Wait(ctx context.Context) error { return s.WaitN(ctx, 1) }
 // A cost above the burst leaves when the bucket is full and is paid off
 // afterwards, so it wedges nothing.
 func (s *Shaper) WaitN(ctx context.Context, cost int) error {
-	// A context is its user's code, so it is asked while no lock is held.
-	left, err := s.enter(ctx.Err(), int64(cost))
-	if left || err != nil {
-		return err
+	dead := ctx.Err()
+	read := s.time.read()
+	if dead == nil && s.express.leave(read, int64(cost)) {
+		return nil
 	}
-	deadline, _ := ctx.Deadline()
-	done := ctx.Done()
-	c, err := s.join(deadline, int64(cost))
+	return s.wait(ctx, dead, read, int64(cost))
+}
+
+// wait is the rest of WaitN. A context is its user's code, so it is asked while no lock
+// is held.
+func (s *Shaper) wait(ctx context.Context, dead error, read time.Duration, cost int64) error {
+	var deadline time.Time
+	var done <-chan struct{}
+	if dead == nil {
+		deadline, _ = ctx.Deadline()
+		done = ctx.Done()
+	}
+	c, err := s.enter(dead, deadline, read, cost)
 	if c == nil {
 		return err
 	}
@@ -47,8 +57,11 @@ func (s *Shaper) Allow() bool { return s.AllowN(1) }
 // AllowN is [Shaper.Allow] for a call of the given cost in units.
 func (s *Shaper) AllowN(cost int) bool {
 	read := s.time.read()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	if s.express.leave(read, int64(cost)) {
+		return true
+	}
+	s.lock()
+	defer s.unlock()
 	s.counts.submitted++
 	if s.admissibleLocked(int64(cost)) == nil && s.leaveLocked(s.arriveLocked(read), int64(cost)) {
 		return true
@@ -71,41 +84,22 @@ func (s *Shaper) Do(ctx context.Context, f func(context.Context) error) error {
 // Delay returns what a newcomer of one unit would wait now, holds included. While
 // paused, which may end at any time, it is the wait if the pause ended now.
 func (s *Shaper) Delay() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lock()
+	defer s.unlock()
 	now := s.arriveLocked(s.time.read())
 	return s.dueLocked(now, s.line.units, 1).Sub(now)
 }
 
-// enter is for a call that arrives. It reports whether the call has left at once, or
-// returns why it is turned away; otherwise the call has to join.
-func (s *Shaper) enter(dead error, cost int64) (left bool, err error) {
-	read := s.time.read()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if dead != nil {
-		s.counts.submitted++
-		s.counts.cancelled++
-		return false, dead
-	}
-	if reason := s.admissibleLocked(cost); reason != nil {
-		s.counts.submitted++
-		return false, s.refuseLocked(reason, cost, 0)
-	}
-	if left = s.leaveLocked(s.arriveLocked(read), cost); left {
-		s.counts.submitted++
-	}
-	return left, nil
-}
-
-// join puts a call that has entered into the line and returns it. It returns nil if
-// the call left after all, as somebody else may have made way meanwhile, or is
-// refused. A deadline of zero is none.
-func (s *Shaper) join(deadline time.Time, cost int64) (*call, error) {
-	read := s.time.read()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// enter is for a call that arrives. It returns the call if it waits now, and nil if it
+// has left at once or is turned away with an error. A deadline of zero is none.
+func (s *Shaper) enter(dead error, deadline time.Time, read time.Duration, cost int64) (*call, error) {
+	s.lock()
+	defer s.unlock()
 	s.counts.submitted++
+	if dead != nil {
+		s.counts.cancelled++
+		return nil, dead
+	}
 	if reason := s.admissibleLocked(cost); reason != nil {
 		return nil, s.refuseLocked(reason, cost, 0)
 	}
@@ -144,20 +138,25 @@ func (s *Shaper) leaveLocked(now time.Time, cost int64) bool {
 	if s.line.head != nil || !s.gate.openLocked(now) || s.sched.Next(now, 0, cost).After(now) {
 		return false
 	}
-	due := now
+	s.departLocked(s.claimLocked(now, cost), now, cost)
+	return true
+}
+
+// claimLocked returns since when a call is due that need not wait.
+//
+// Callers who are woken late come back late, which would lower the rate of those who
+// call in a loop. Had they been woken on time, this call would have come that much
+// sooner; if it had to wait then, it is due when that wait would have ended. A line that
+// had run dry by then has no such claim, and those after it have none either.
+func (s *Shaper) claimLocked(now time.Time, cost int64) time.Time {
 	if s.lag > 0 && !s.gate.reopening {
-		// A caller who is woken late comes back late, which would lower the rate
-		// of one that calls in a loop. Had the last departure been on time, this
-		// call would have come that much sooner; if it had to wait then, it is due
-		// when that wait would have ended. A line that had run dry by then has no
-		// such claim.
 		sooner := now.Add(-s.lag)
-		if next := s.sched.Next(sooner, 0, cost); next.After(sooner) {
-			due = next
+		if due := s.sched.Next(sooner, 0, cost); due.After(sooner) {
+			return due
 		}
 	}
-	s.departLocked(due, now, cost)
-	return true
+	s.lag = 0
+	return now
 }
 
 // joinLocked predicts when a newcomer would leave. If nothing speaks against that
@@ -168,7 +167,10 @@ func (s *Shaper) joinLocked(now, deadline time.Time, cost int64) (*call, error) 
 	delay := max(due.Sub(now), 1)
 
 	// A hold is no backlog: it does not mean that too much was asked for.
-	backlog := s.sched.Next(now, s.line.units, cost).Sub(now)
+	backlog := delay
+	if s.gate.paused || s.gate.reopening {
+		backlog = s.sched.Next(now, s.line.units, cost).Sub(now)
+	}
 	full := s.line.len >= s.capacity || s.maxBacklog > 0 && backlog >= s.maxBacklog
 	if full || !s.line.fits(cost) {
 		return nil, s.refuseLocked(ErrQueueFull, cost, delay)
@@ -183,10 +185,7 @@ func (s *Shaper) joinLocked(now, deadline time.Time, cost int64) (*call, error) 
 		}
 	}
 
-	c := s.line.take()
-	if c == nil {
-		c = s.newCall()
-	}
+	c := s.stock.take()
 	c.cost, c.arrived, c.deadline = cost, now, deadline
 	s.line.push(c)
 	if s.line.head == c {
@@ -222,6 +221,11 @@ func (s *Shaper) await(ctx context.Context, done <-chan struct{}, c *call) error
 			// The head is due. The pass answers this call and everybody else who
 			// is due, or arms the timer anew if the schedule has changed.
 			s.dispatch()
+			select {
+			case <-c.ready: // as a rule; asked apart, as that is cheap
+				return s.answered(c)
+			default:
+			}
 		case <-done:
 			if s.abandon(c) {
 				return ctx.Err()
@@ -235,24 +239,22 @@ func (s *Shaper) await(ctx context.Context, done <-chan struct{}, c *call) error
 
 // answered returns the answer of a call and lays the call into the stock.
 func (s *Shaper) answered(c *call) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	err := c.err
-	s.line.put(c)
+	s.stock.put(c)
 	return err
 }
 
 // abandon takes a call whose caller gave up out of the line. It reports false if
 // the call has been answered before.
 func (s *Shaper) abandon(c *call) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.lock()
+	defer s.unlock()
 	if !c.waiting {
 		return false
 	}
 	wasHead := s.line.head == c
 	s.line.remove(c)
-	s.line.put(c)
+	s.stock.put(c)
 	s.counts.cancelled++
 	if wasHead {
 		s.dispatchLocked(s.time.now())

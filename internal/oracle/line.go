@@ -46,7 +46,7 @@ type Line struct {
 	paused    bool
 	openAt    *big.Rat
 	reopening bool
-	lag       *big.Rat // how late the last departure was
+	lag       *big.Rat // how late the first of those was who left the line last
 }
 
 // NewLine returns an empty line at instant 0.
@@ -102,11 +102,31 @@ func (l *Line) headDue() *big.Rat {
 
 // pass lets everybody leave who is due by now.
 func (l *Line) pass() {
-	for due := l.headDue(); due != nil && due.Cmp(l.now) <= 0; due = l.headDue() {
+	for first := true; ; first = false {
+		due := l.headDue()
+		if due == nil || due.Cmp(l.now) > 0 {
+			return
+		}
+		if first {
+			l.lag = l.lateness(due)
+		}
 		head := l.waiting[0]
 		l.leave(head, due)
 		l.remove(head, Left)
 	}
+}
+
+// lateness returns how late it is for what was due at due, up to the tolerance. What
+// only the rounding to whole nanoseconds makes late is not late.
+func (l *Line) lateness(due *big.Rat) *big.Rat {
+	lag := new(big.Rat).Sub(l.now, new(big.Rat).SetInt(Ceil(due)))
+	switch j := Instant(int64(l.GCRA.Tolerance)); {
+	case lag.Sign() < 0:
+		return new(big.Rat)
+	case lag.Cmp(j) > 0:
+		return j
+	}
+	return lag
 }
 
 // giveUp cancels a call. Whoever becomes head by that is looked at.
@@ -118,18 +138,12 @@ func (l *Line) giveUp(c *Call) {
 	}
 }
 
-// leave lets a call leave now that was due at due. What only the rounding to whole
-// nanoseconds makes late is not late.
+// leave lets a call leave now that was due at due.
 func (l *Line) leave(c *Call, due *big.Rat) {
 	left := l.now
-	lag := new(big.Rat).Sub(left, new(big.Rat).SetInt(Ceil(due)))
-	if lag.Sign() <= 0 {
-		left, lag = due, new(big.Rat)
+	if left.Cmp(new(big.Rat).SetInt(Ceil(due))) <= 0 {
+		left = due
 	}
-	if j := Instant(int64(l.GCRA.Tolerance)); lag.Cmp(j) > 0 {
-		lag = j
-	}
-	l.lag = lag
 	l.charge(due, left, c.cost)
 	c.At = left
 }
@@ -161,12 +175,14 @@ func (l *Line) Arrive(t *big.Rat, cost int64, deadline *big.Rat) *Call {
 	c := &Call{cost: cost, arrived: t, deadline: deadline}
 	if len(l.waiting) == 0 && !l.paused && l.openAt.Cmp(t) <= 0 && l.GCRA.Due(t, cost).Cmp(t) <= 0 {
 		due := t
-		// Had the last departure been on time, this call would have come sooner by
-		// as much. If it had to wait then, it is due at the end of that wait.
-		if sooner := new(big.Rat).Sub(t, l.lag); !l.reopening {
-			if waited := l.GCRA.Due(sooner, cost); waited.Cmp(sooner) > 0 {
-				due = waited
-			}
+		// Had the line left on time, this call would have come sooner by as much. If
+		// it had to wait then, it is due at the end of that wait. If not, the line had
+		// run dry, and nobody after it can say so either.
+		sooner := new(big.Rat).Sub(t, l.lag)
+		if waited := l.GCRA.Due(sooner, cost); !l.reopening && waited.Cmp(sooner) > 0 {
+			due = waited
+		} else {
+			l.lag = new(big.Rat)
 		}
 		l.leave(c, due)
 		c.Outcome = Left

@@ -1,0 +1,57 @@
+package shaper
+
+import (
+	"time"
+
+	"github.com/benbjohnson/clock"
+)
+
+// An alarm sees to it that the line is looked at when its head is due. Its methods are
+// called under the lock of the Shaper. One that fires for nothing, because it was stopped
+// too late, does no harm.
+type alarm interface {
+	// set makes the alarm fire after wait, for this head and no other.
+	set(head *call, wait time.Duration)
+	// stop is called when nobody waits on time.
+	stop()
+}
+
+// heir is the alarm on the system's clock: the head's own timer. Its caller selects on
+// that already, so one goroutine is woken for each departure, and not a dispatcher
+// besides.
+type heir struct{ armed *call }
+
+func (h *heir) set(head *call, wait time.Duration) {
+	if h.armed != head {
+		h.stop()
+		h.armed = head
+	}
+	head.timer.Reset(wait)
+}
+
+func (h *heir) stop() {
+	if h.armed != nil {
+		h.armed.timer.Stop()
+		h.armed = nil
+	}
+}
+
+// callback is the alarm on a clock of the user's. A mock's timer blocks if it is reset
+// after a firing that nobody read, so each alarm is a new one, with nothing to read.
+type callback struct {
+	clock clock.Clock
+	fire  func()
+	timer *clock.Timer
+}
+
+func (c *callback) set(_ *call, wait time.Duration) {
+	c.stop()
+	c.timer = c.clock.AfterFunc(wait, c.fire)
+}
+
+func (c *callback) stop() {
+	if c.timer != nil {
+		c.timer.Stop()
+		c.timer = nil
+	}
+}

@@ -1,0 +1,100 @@
+package shaper
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/scheduler"
+)
+
+// An express lets calls leave without the lock while there is nothing to it but the
+// pace: nobody waits, nothing is held and no other limit applies. TAT is in a single
+// word then, and a call leaves by changing it. Whoever takes the lock shuts the lane
+// first and takes TAT back into the schedule, so under the lock all is as if there were
+// no lane.
+type express struct {
+	lane atomic.Pointer[lane] // nil: none yet, or none possible
+	_    [56]byte             // what every call reads is not on the cache line of what each writes
+	left atomic.Int64         // the calls that left this way
+}
+
+// A lane is for one rate and one origin.
+type lane struct {
+	tat    atomic.Int64 // shut, or TAT in ticks since the origin
+	ticks  scheduler.Ticks
+	origin time.Duration // since the epoch of the Shaper
+}
+
+// shut is no TAT: it sends everybody to the lock.
+const shut = math.MaxInt64
+
+// leave reports whether a call has left. If not, the lock has the answer.
+func (e *express) leave(read time.Duration, cost int64) bool {
+	l := e.lane.Load()
+	if l == nil {
+		return false
+	}
+	for {
+		tat := l.tat.Load()
+		if tat == shut {
+			return false
+		}
+		after, ok := l.ticks.Leave(tat, read-l.origin, cost)
+		if !ok {
+			return false
+		}
+		// TAT only moves on, or returns from shut; a lane's ticks never change. So an
+		// unchanged word is an unchanged schedule. It is swapped even if it stays as
+		// it is: it might have been shut.
+		if l.tat.CompareAndSwap(tat, after) {
+			e.left.Add(1)
+			return true
+		}
+	}
+}
+
+// lock takes the lock and the schedule.
+func (s *Shaper) lock() {
+	s.mu.Lock()
+	if !s.laneOpen {
+		return
+	}
+	s.laneOpen = false
+	l := s.express.lane.Load()
+	l.ticks.Unpack(s.gcra, s.time.epoch.Add(l.origin), l.tat.Swap(shut))
+}
+
+// unlock opens the lane if it may be open, and returns the lock.
+func (s *Shaper) unlock() {
+	if s.gcra != nil && s.line.head == nil && s.lag == 0 && s.life.state == open &&
+		!s.gate.paused && !s.gate.reopening {
+		s.openLaneLocked()
+	}
+	s.mu.Unlock()
+}
+
+// openLaneLocked puts TAT into the lane. A lane that does not suit any more, because the
+// rate has changed or its origin is long past, is left shut and replaced.
+func (s *Shaper) openLaneLocked() {
+	l := s.express.lane.Load()
+	if l != nil && s.time.elapsed-l.origin <= l.ticks.Horizon()/2 {
+		if tat, ok := l.ticks.Pack(s.gcra, s.time.epoch.Add(l.origin)); ok {
+			l.tat.Store(tat)
+			s.laneOpen = true
+			return
+		}
+	}
+	ticks, ok := s.gcra.Ticks()
+	if !ok {
+		return
+	}
+	l = &lane{ticks: ticks, origin: s.time.elapsed}
+	tat, ok := ticks.Pack(s.gcra, s.time.epoch.Add(l.origin))
+	if !ok {
+		return
+	}
+	l.tat.Store(tat)
+	s.express.lane.Store(l)
+	s.laneOpen = true
+}
