@@ -102,6 +102,11 @@ func (g *GCRA) Burst() int64 { return g.burst }
 // Tolerance returns J, the lateness that the schedule absorbs.
 func (g *GCRA) Tolerance() time.Duration { return g.tolerance }
 
+// TAT returns the theoretical arrival time, rounded up to whole nanoseconds: when the
+// next unit would leave if the line never ran dry. It is the zero Time before the first
+// unit has left.
+func (g *GCRA) TAT() time.Time { return g.tat.Add(span{frac: g.frac}.ceil()) }
+
 // MaxCost returns the largest int64: every cost leaves.
 func (g *GCRA) MaxCost() int64 { return maxInt64 }
 

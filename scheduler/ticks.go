@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"math"
 	"math/bits"
 	"time"
 )
@@ -56,15 +57,21 @@ func (g *GCRA) Ticks() (Ticks, bool) {
 // Horizon returns the longest time since the origin for which decisions can be made.
 func (k *Ticks) Horizon() time.Duration { return k.horizon }
 
+// Covers reports whether the decision about n units at the given time since the origin
+// can be made in ticks: within [0, Horizon], and for at least one unit and not too many.
+func (k *Ticks) Covers(since time.Duration, n int64) bool {
+	return n >= 1 && n <= k.maxCost && since >= 0 && since <= k.horizon
+}
+
 // Leave reports whether n units may leave at the given time since the origin, and if so
-// TAT after them. It reports false, too, where the GCRA has to be asked: outside
-// [0, Horizon], or if n is below 1 or too large.
+// TAT after them. It reports false, too, for what it does not cover: the GCRA has to be
+// asked then.
 //
 // Mind that a stale time may be told to wait but mints no capacity: of decisions that
 // are made in another order than their times were read, each leaves at a time at which
 // it was due.
 func (k *Ticks) Leave(tat int64, since time.Duration, n int64) (after int64, ok bool) {
-	if n < 1 || n > k.maxCost || since < 0 || since > k.horizon {
+	if !k.Covers(since, n) {
 		return tat, false
 	}
 	if k.interval == 0 {
@@ -84,11 +91,27 @@ func (k *Ticks) Leave(tat int64, since time.Duration, n int64) (after int64, ok 
 	return tat + n*k.interval, true
 }
 
-// Dry reports whether a schedule with this TAT cannot be told from a fresh one at the
-// given time since the origin, which must be within [0, Horizon]: nothing is owed any
-// more.
-func (k *Ticks) Dry(tat int64, since time.Duration) bool {
-	return k.interval == 0 || k.dry(tat, int64(since)*k.perNano)
+// DryAt returns from when on a schedule with this TAT cannot be told from a fresh one, as
+// nothing is owed any more. It is a time since the origin.
+func (k *Ticks) DryAt(tat int64) time.Duration {
+	if k.interval == 0 {
+		return math.MinInt64
+	}
+	ns, frac := k.split(tat)
+	if frac > 0 {
+		// The nanosecond in which TAT lies ends at ns+1, and the fraction counts in it.
+		ns += 2
+	}
+	return time.Duration(ns)
+}
+
+// split returns TAT in whole nanoseconds and the ticks beyond.
+func (k *Ticks) split(tat int64) (ns, frac int64) {
+	ns, frac = tat/k.perNano, tat%k.perNano
+	if frac < 0 {
+		ns, frac = ns-1, frac+k.perNano
+	}
+	return ns, frac
 }
 
 // dry compares with the start of the nanosecond for which now stands; see GCRA.tat.
@@ -113,10 +136,7 @@ func (k *Ticks) Pack(g *GCRA, origin time.Time) (tat int64, ok bool) {
 // Unpack sets the TAT of g, which must run at the rate of k, to what [Ticks.Leave] has
 // made of a packed one.
 func (k *Ticks) Unpack(g *GCRA, origin time.Time, tat int64) {
-	ns, frac := tat/k.perNano, tat%k.perNano
-	if frac < 0 {
-		ns, frac = ns-1, frac+k.perNano
-	}
+	ns, frac := k.split(tat)
 	g.pace = k.pace
 	g.tat, g.frac = origin.Add(time.Duration(ns)), uint64(frac)
 }

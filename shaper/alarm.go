@@ -16,6 +16,17 @@ type alarm interface {
 	stop()
 }
 
+// newAlarm returns an alarm that calls fire, unless it wakes the head of the line itself.
+func (c *config) newAlarm(fire func()) alarm {
+	if c.clock != nil {
+		return &callback{clock: c.clock, fire: fire}
+	}
+	return &heir{}
+}
+
+// timed reports whether the alarm needs calls with timers of their own.
+func (c *config) timed() bool { return c.clock == nil }
+
 // heir is the alarm on the system's clock: the head's own timer. Its caller selects on
 // that already, so one goroutine is woken for each departure, and not a dispatcher
 // besides.

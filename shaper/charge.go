@@ -13,6 +13,9 @@ func (s *Shaper) Charge(cost int) {
 	s.lock()
 	defer s.unlock()
 	now := s.time.now()
+	if s.gate.openLocked(now) {
+		s.gate.passLocked(s.sched, int64(cost)) // it may be the first behind a gate
+	}
 	s.sched.Commit(now, now, int64(cost))
 	s.counts.submitted++
 	s.counts.left++

@@ -67,7 +67,7 @@ func (s *Shaper) lock() {
 
 // unlock opens the lane if it may be open, and returns the lock.
 func (s *Shaper) unlock() {
-	if s.gcra != nil && s.line.head == nil && s.lag == 0 && s.life.state == open &&
+	if s.gcra != nil && s.time.clock == nil && s.line.head == nil && s.lag == 0 && s.life.state == open &&
 		!s.gate.paused && !s.gate.reopening {
 		s.openLaneLocked()
 	}

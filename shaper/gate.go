@@ -33,6 +33,20 @@ func (g *gate) passLocked(s scheduler.Scheduler, cost int64) {
 	}
 }
 
+// settleLocked closes the matter of a gate that has opened and that nobody has passed
+// since, once all that was forfeited would have been saved up again.
+func (s *Shaper) settleLocked(now time.Time) {
+	if s.gcra != nil && s.gate.reopening && s.gate.openLocked(now) && s.forfeitedLocked().TAT().Before(now) {
+		s.gate.reopening = false
+	}
+}
+
+// forfeitedLocked returns the schedule as it will be if a unit leaves when the gate
+// opens.
+func (s *Shaper) forfeitedLocked() *scheduler.GCRA {
+	return s.gcra.Forfeited(s.gate.openAt, 1).(*scheduler.GCRA)
+}
+
 // foreseeLocked returns the schedule as it will be when the gate opens, for
 // predictions.
 func (g *gate) foreseeLocked(s scheduler.Scheduler, opens time.Time, cost int64) scheduler.Scheduler {

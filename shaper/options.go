@@ -29,6 +29,9 @@ type config struct {
 	limits    []scheduler.Scheduler
 	clock     clock.Clock
 	clockSet  bool
+
+	maxKeys *int
+	rates   any // func(K) scheduler.Rate
 }
 
 // WithBurst sets how many units may leave back to back after an idle spell. The
@@ -69,6 +72,20 @@ func WithClock(cl clock.Clock) Option {
 	return func(c *config) { c.clock, c.clockSet = cl, true }
 }
 
+// WithMaxKeys sets how many keys a [Group] remembers. The default is 100,000. It is for
+// [NewGroup] only.
+func WithMaxKeys(n int) Option { return func(c *config) { c.maxKeys = &n } }
+
+// WithRates gives each key of a [Group] a rate of its own: what f returns for it. K is
+// the type of the keys. It is for [NewGroup] only.
+//
+// f is called without a lock, by those who call the Group, when a key is made; that may
+// be again when it has been forgotten. It must be safe for concurrent use. An invalid
+// rate is the error of the call that needed the key.
+func WithRates[K comparable](f func(key K) scheduler.Rate) Option {
+	return func(c *config) { c.rates = f }
+}
+
 func configure(opts []Option) (config, error) {
 	c := config{queue: defaultQueue, maxDelay: math.MaxInt64}
 	for _, opt := range opts {
@@ -77,6 +94,8 @@ func configure(opts []Option) (config, error) {
 	switch {
 	case c.queue < 1:
 		return c, fmt.Errorf("shaper: queue %d: must be at least 1", c.queue)
+	case c.maxKeys != nil && *c.maxKeys < 1:
+		return c, fmt.Errorf("shaper: maximum of %d keys: must be at least 1", *c.maxKeys)
 	case c.maxDelay < 0:
 		return c, fmt.Errorf("shaper: maximum delay %v: must not be negative", c.maxDelay)
 	case c.clockSet && c.clock == nil:
@@ -88,4 +107,31 @@ func configure(opts []Option) (config, error) {
 		}
 	}
 	return c, nil
+}
+
+// forGroups returns an error if something is set that only a Group has.
+func (c *config) forGroups() error {
+	switch {
+	case c.maxKeys != nil:
+		return fmt.Errorf("shaper: maximum of %d keys: only a Group has keys", *c.maxKeys)
+	case c.rates != nil:
+		return errors.New("shaper: rates by key: only a Group has keys")
+	}
+	return nil
+}
+
+// pacer returns a schedule for the rate.
+func (c *config) pacer(r scheduler.Rate) (*scheduler.GCRA, error) {
+	burst, tolerance := defaultBurst, defaultTolerance
+	if c.burst != nil {
+		burst = *c.burst
+	}
+	if c.tolerance != nil {
+		tolerance = *c.tolerance
+	}
+	pacer, err := scheduler.NewGCRA(r, int64(burst), scheduler.WithTolerance(tolerance))
+	if err != nil {
+		return nil, fmt.Errorf("shaper: %w", err)
+	}
+	return pacer, nil
 }

@@ -24,6 +24,7 @@ func (s *Shaper) SetRate(r scheduler.Rate) error {
 		return fmt.Errorf("shaper: rate %v: the rate of a %T cannot be set", r, s.pacer)
 	}
 	now := s.time.now()
+	s.settleLocked(now)
 	if err := pacer.SetRate(now, r); err != nil {
 		return fmt.Errorf("shaper: %w", err)
 	}

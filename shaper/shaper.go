@@ -51,18 +51,14 @@ func New(r scheduler.Rate, opts ...Option) (*Shaper, error) {
 	if err != nil {
 		return nil, err
 	}
-	burst, tolerance := defaultBurst, defaultTolerance
-	if c.burst != nil {
-		burst = *c.burst
+	if err := c.forGroups(); err != nil {
+		return nil, err
 	}
-	if c.tolerance != nil {
-		tolerance = *c.tolerance
-	}
-	pacer, err := scheduler.NewGCRA(r, int64(burst), scheduler.WithTolerance(tolerance))
+	pacer, err := c.pacer(r)
 	if err != nil {
-		return nil, fmt.Errorf("shaper: %w", err)
+		return nil, err
 	}
-	return newShaper(pacer, c), nil
+	return newShaper(pacer, c, newTimebase(c.clock), &stock{timed: c.timed()}), nil
 }
 
 // NewFrom returns a Shaper that lets calls leave when the schedule says so. The
@@ -82,21 +78,20 @@ func NewFrom(s scheduler.Scheduler, opts ...Option) (*Shaper, error) {
 	case c.tolerance != nil:
 		return nil, fmt.Errorf("shaper: tolerance %v: NewFrom takes it from the schedule", *c.tolerance)
 	}
-	return newShaper(s, c), nil
+	if err := c.forGroups(); err != nil {
+		return nil, err
+	}
+	return newShaper(s, c, newTimebase(c.clock), &stock{timed: c.timed()}), nil
 }
 
-func newShaper(pacer scheduler.Scheduler, c config) *Shaper {
+func newShaper(pacer scheduler.Scheduler, c config, base timebase, stock *stock) *Shaper {
 	s := &Shaper{
 		capacity: c.queue,
 		maxDelay: c.maxDelay,
-		time:     newTimeline(c.clock),
+		time:     timeline{timebase: base},
 		sched:    pacer,
 		pacer:    pacer,
-	}
-	s.stock = &stock{timed: c.clock == nil}
-	s.alarm = &heir{}
-	if c.clock != nil {
-		s.alarm = &callback{clock: c.clock, fire: s.dispatch}
+		stock:    stock,
 	}
 	if len(c.limits) > 0 {
 		s.sched = scheduler.All(append([]scheduler.Scheduler{pacer}, c.limits...)...)
@@ -104,9 +99,8 @@ func newShaper(pacer scheduler.Scheduler, c config) *Shaper {
 	if tolerant, ok := s.sched.(interface{ Tolerance() time.Duration }); ok {
 		s.tolerance = tolerant.Tolerance()
 	}
-	if c.clock == nil {
-		s.gcra, _ = s.sched.(*scheduler.GCRA)
-	}
+	s.gcra, _ = s.sched.(*scheduler.GCRA)
+	s.alarm = c.newAlarm(s.dispatch)
 	s.lock()
 	defer s.unlock()
 	s.boundBacklogLocked()

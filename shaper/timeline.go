@@ -6,54 +6,45 @@ import (
 	"github.com/benbjohnson/clock"
 )
 
-// A timeline is how a Shaper reads time: as an epoch plus what has elapsed since,
-// which on the system's clock is monotonic. Instants on it never go back.
-type timeline struct {
+// A timebase is a clock and the epoch that instants are counted from. On the system's
+// clock that is monotonic.
+type timebase struct {
 	clock clock.Clock // nil: the system's
 	epoch time.Time
-
-	elapsed time.Duration // since the epoch, at the latest reading
-	skew    time.Duration // how far clock was set back, in all
 }
 
-func newTimeline(c clock.Clock) timeline {
+func newTimebase(c clock.Clock) timebase {
 	if c == nil {
-		return timeline{epoch: time.Now()}
+		return timebase{epoch: time.Now()}
 	}
-	return timeline{clock: c, epoch: c.Now()}
+	return timebase{clock: &steady{Clock: c}, epoch: c.Now()}
 }
 
-// read reads the system's clock. It needs no lock, which is worth it: reading takes
-// as long as all the rest of a decision, and others need not wait for it.
-func (l *timeline) read() time.Duration {
-	if l.clock == nil {
-		return time.Since(l.epoch)
+// since returns what has elapsed since the epoch. It needs no lock of a Shaper, which is
+// worth it: reading a clock takes as long as all the rest of a decision, and others need
+// not wait for it.
+func (b *timebase) since() time.Duration {
+	if b.clock == nil {
+		return time.Since(b.epoch)
 	}
-	return 0
+	return b.clock.Since(b.epoch)
 }
 
-// nowLocked returns the present, from what read returned. Others may have read later
+// A timeline is how a Shaper reads time. Instants on it never go back.
+type timeline struct {
+	timebase
+	elapsed time.Duration // since the epoch, at the latest reading
+}
+
+// nowLocked returns the present, from what since returned. Others may have read later
 // and come first; no time has passed since then.
-func (l *timeline) nowLocked(read time.Duration) time.Time {
-	if l.clock == nil {
-		l.elapsed = max(l.elapsed, read)
-		return l.epoch.Add(l.elapsed)
-	}
-	// A clock of the user's is read under the lock, so that one that was set back
-	// can be told from readings that have overtaken one another.
-	elapsed := l.clock.Since(l.epoch) + l.skew
-	if elapsed < l.elapsed {
-		// Waiting until the clock has caught up would lock everybody out for as
-		// long as the step; so no time has passed.
-		l.skew += l.elapsed - elapsed
-		elapsed = l.elapsed
-	}
-	l.elapsed = elapsed
-	return l.epoch.Add(elapsed)
+func (l *timeline) nowLocked(since time.Duration) time.Time {
+	l.elapsed = max(l.elapsed, since)
+	return l.epoch.Add(l.elapsed)
 }
 
 // now reads the clock and returns the present.
-func (l *timeline) now() time.Time { return l.nowLocked(l.read()) }
+func (l *timeline) now() time.Time { return l.nowLocked(l.since()) }
 
 // at returns the instant on the line that a user's clock calls t, seen at now.
 func (l *timeline) at(now, t time.Time) time.Time {

@@ -27,7 +27,7 @@ func (s *Shaper) Wait(ctx context.Context) error { return s.WaitN(ctx, 1) }
 // afterwards, so it wedges nothing.
 func (s *Shaper) WaitN(ctx context.Context, cost int) error {
 	dead := ctx.Err()
-	read := s.time.read()
+	read := s.time.since()
 	if dead == nil && s.express.leave(read, int64(cost)) {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (s *Shaper) Allow() bool { return s.AllowN(1) }
 
 // AllowN is [Shaper.Allow] for a call of the given cost in units.
 func (s *Shaper) AllowN(cost int) bool {
-	read := s.time.read()
+	read := s.time.since()
 	if s.express.leave(read, int64(cost)) {
 		return true
 	}
@@ -86,7 +86,7 @@ func (s *Shaper) Do(ctx context.Context, f func(context.Context) error) error {
 func (s *Shaper) Delay() time.Duration {
 	s.lock()
 	defer s.unlock()
-	now := s.arriveLocked(s.time.read())
+	now := s.arriveLocked(s.time.since())
 	return s.dueLocked(now, s.line.units, 1).Sub(now)
 }
 

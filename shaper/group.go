@@ -1,0 +1,172 @@
+package shaper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/scheduler"
+)
+
+const defaultMaxKeys = 100_000
+
+// ErrTooManyKeys: the [Group] remembers as many keys as it may, and none of them can be
+// forgotten yet.
+var ErrTooManyKeys = errors.New("shaper: too many keys")
+
+// A Group paces each key on its own, as a [Shaper] for each would: a partner's host, an
+// API credential, a sender. Start with [NewGroup] and [Group.Wait].
+//
+// It keeps the promises of a Shaper for each key. Keys are made on first use and their
+// number is bounded ([WithMaxKeys]); a new one beyond that is refused with
+// [ErrTooManyKeys]. A key is forgotten when its TAT has passed, nobody waits for it and
+// nothing holds it: a forgotten key and a fresh one cannot be told apart. So a key that
+// still owes anything is never forgotten, and forgetting resets nothing.
+//
+// A key for which nobody waits costs its TAT and no more. Keys are forgotten while the
+// Group is used, or when it is asked for their number; it has no goroutine for that, and
+// no timer while nobody waits, so it need not be closed.
+//
+// All methods are safe for concurrent use.
+type Group[K comparable] struct {
+	config config
+	time   timebase
+	usual  *class                 // of the rate of the Group
+	rateOf func(K) scheduler.Rate // nil: all have that one
+	others classes
+
+	seed   maphash.Seed
+	shards []shard[K]
+	keys   keyCount
+	life   atomic.Int32 // a state
+
+	stock stock     // of calls, for all keys
+	spare sync.Pool // of *member, to be bound to keys
+}
+
+// NewGroup returns a Group in which each key has the rate. Its defaults are those of
+// [New], and 100,000 keys.
+//
+// An invalid rate or option is an error that names the value; so is [WithLimits], as
+// each key would need limits of its own.
+func NewGroup[K comparable](r scheduler.Rate, opts ...Option) (*Group[K], error) {
+	c, err := configure(opts)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.limits) > 0 {
+		return nil, fmt.Errorf("shaper: %d limits: keys of a Group cannot share them", len(c.limits))
+	}
+	g := &Group[K]{seed: maphash.MakeSeed()}
+	g.keys.most = defaultMaxKeys
+	if c.maxKeys != nil {
+		g.keys.most = int64(*c.maxKeys)
+	}
+	if c.rates != nil {
+		of, ok := c.rates.(func(K) scheduler.Rate)
+		if !ok || of == nil {
+			return nil, fmt.Errorf("shaper: rates by a %T: the keys are of type %T", c.rates, *new(K))
+		}
+		g.rateOf = of
+	}
+	g.config = c
+	g.time = newTimebase(c.clock)
+	g.stock.timed = c.timed()
+	if g.usual, err = c.newClass(r); err != nil {
+		return nil, err
+	}
+	g.shards = make([]shard[K], shardsFor(g.keys.most))
+	for i := range g.shards {
+		g.shards[i].group = g
+	}
+	return g, nil
+}
+
+// Wait is [Shaper.Wait] for the key. A new key may be refused with [ErrTooManyKeys].
+func (g *Group[K]) Wait(ctx context.Context, key K) error { return g.WaitN(ctx, key, 1) }
+
+// WaitN is [Shaper.WaitN] for the key. A new key may be refused with [ErrTooManyKeys].
+func (g *Group[K]) WaitN(ctx context.Context, key K, cost int) error {
+	dead := ctx.Err() // a context is its user's code, so it is asked while no lock is held
+	now := g.time.since()
+	sh := g.shardOf(key)
+	m, err := sh.enter(key, int64(cost), now, dead)
+	if m == nil {
+		return err
+	}
+	defer sh.release(key, m)
+	return m.shaper.WaitN(ctx, cost)
+}
+
+// Allow is [Shaper.Allow] for the key. It reports false for a new key beyond the bound.
+func (g *Group[K]) Allow(key K) bool { return g.AllowN(key, 1) }
+
+// AllowN is [Shaper.AllowN] for the key. It reports false for a new key beyond the bound.
+func (g *Group[K]) AllowN(key K, cost int) bool {
+	now := g.time.since()
+	sh := g.shardOf(key)
+	m, err := sh.enter(key, int64(cost), now, nil)
+	if m == nil {
+		return err == nil
+	}
+	defer sh.release(key, m)
+	return m.shaper.AllowN(cost)
+}
+
+// Delay is [Shaper.Delay] for the key. Asking makes no key.
+func (g *Group[K]) Delay(key K) (delay time.Duration) {
+	g.look(key, func(s *Shaper) { delay = s.Delay() })
+	return delay
+}
+
+// HoldUntil is [Shaper.HoldUntil] for the key, which is remembered until then. The error
+// is about a new key that cannot be made.
+func (g *Group[K]) HoldUntil(key K, t time.Time) error {
+	return g.change(key, func(s *Shaper) error { s.HoldUntil(t); return nil })
+}
+
+// Pause is [Shaper.Pause] for the key, which is remembered until [Group.Resume]. The
+// error is about a new key that cannot be made.
+func (g *Group[K]) Pause(key K) error {
+	return g.change(key, func(s *Shaper) error { s.Pause(); return nil })
+}
+
+// Resume is [Shaper.Resume] for the key. A key that is not remembered is neither paused
+// nor held.
+func (g *Group[K]) Resume(key K) { g.look(key, (*Shaper).Resume) }
+
+// Charge is [Shaper.Charge] for the key. The error is about a new key that cannot be
+// made.
+func (g *Group[K]) Charge(key K, cost int) error {
+	return g.change(key, func(s *Shaper) error { s.Charge(cost); return nil })
+}
+
+// SetRate is [Shaper.SetRate] for the key. A key whose rate differs from the one that it
+// was made with is remembered until that one is set again.
+func (g *Group[K]) SetRate(key K, r scheduler.Rate) error {
+	return g.change(key, func(s *Shaper) error { return s.SetRate(r) })
+}
+
+// change does something to the Shaper of a key, which it makes if need be.
+func (g *Group[K]) change(key K, f func(*Shaper) error) error {
+	sh := g.shardOf(key)
+	m, err := sh.acquire(key)
+	if err != nil {
+		return err
+	}
+	defer sh.release(key, m)
+	return f(m.shaper)
+}
+
+// look does something with the Shaper of a key, if the key is remembered.
+func (g *Group[K]) look(key K, f func(*Shaper)) {
+	sh := g.shardOf(key)
+	if m := sh.find(key); m != nil {
+		defer sh.release(key, m)
+		f(m.shaper)
+	}
+}

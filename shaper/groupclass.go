@@ -1,0 +1,77 @@
+package shaper
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/sluice-go/sluice/scheduler"
+)
+
+// A class is what keys of the same rate have in common.
+type class struct {
+	rate  scheduler.Rate
+	fresh *scheduler.GCRA // that has let nothing leave
+	ticks scheduler.Ticks
+	exact bool // in ticks; otherwise a key keeps a Shaper for as long as it owes anything
+	// quick: an interval is shorter than the tolerance. So a call may come within that
+	// after TAT, and what a Shaper knows about late callers matters for it.
+	quick bool
+}
+
+func (c *config) newClass(r scheduler.Rate) (*class, error) {
+	pacer, err := c.pacer(r)
+	if err != nil {
+		return nil, err
+	}
+	ticks, exact := pacer.Ticks()
+	return &class{r, pacer, ticks, exact, r.Interval() < pacer.Tolerance()}, nil
+}
+
+// pacer returns a schedule that has let nothing leave.
+func (c *class) pacer() *scheduler.GCRA {
+	g := *c.fresh
+	return &g
+}
+
+// classes remembers those of a Group, so that keys of one rate share one. It is bounded
+// by being forgotten: then new keys get a class of their own, until that is shared.
+type classes struct {
+	mu     sync.Mutex
+	byRate map[scheduler.Rate]*class
+}
+
+const maxClasses = 1024
+
+func (cs *classes) get(r scheduler.Rate, c *config) (*class, error) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if known := cs.byRate[r]; known != nil {
+		return known, nil
+	}
+	made, err := c.newClass(r)
+	if err != nil {
+		return nil, err
+	}
+	if cs.byRate == nil || len(cs.byRate) == maxClasses {
+		cs.byRate = make(map[scheduler.Rate]*class)
+	}
+	cs.byRate[r] = made
+	return made, nil
+}
+
+// classOf returns the class of a new key. It calls the function of the user's, so no
+// lock may be held.
+func (g *Group[K]) classOf(key K) (*class, error) {
+	if g.rateOf == nil {
+		return g.usual, nil
+	}
+	r := g.rateOf(key)
+	if r == g.usual.rate {
+		return g.usual, nil
+	}
+	class, err := g.others.get(r, &g.config)
+	if err != nil {
+		return nil, fmt.Errorf("%w (from the function of WithRates)", err)
+	}
+	return class, nil
+}

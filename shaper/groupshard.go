@@ -1,0 +1,197 @@
+package shaper
+
+import (
+	"errors"
+	"hash/maphash"
+	"sync"
+	"time"
+)
+
+// A shard holds some of the keys of a Group, under a lock of their own. A key is idle or
+// bound: while nobody waits for it and nothing is special about it, its TAT is all that
+// there is to it; else it is bound to a Shaper.
+type shard[K comparable] struct {
+	group *Group[K]
+
+	mu sync.Mutex // taken before that of a Shaper, never the other way round
+	// Guarded by mu:
+	idle   map[K]idle
+	bound  map[K]*member
+	origin time.Duration // of the ticks of the idle, since the epoch
+	counts counts        // of calls that no Shaper that is bound now has counted
+	sweeps sweeps
+}
+
+// An idle key is told by its TAT and its rate.
+type idle struct {
+	tat   int64 // in the ticks of its class, since the origin of its shard
+	class *class
+}
+
+// shardsFor returns a power of two: enough to keep callers apart, and to have a search
+// for what can be forgotten look at a thousand keys at a time.
+func shardsFor(keys int64) int64 {
+	n := int64(8)
+	for n < 1024 && n < keys/1024 {
+		n *= 2
+	}
+	return n
+}
+
+func (g *Group[K]) shardOf(key K) *shard[K] {
+	return &g.shards[maphash.Comparable(g.seed, key)&uint64(len(g.shards)-1)]
+}
+
+// enter is for a call that arrives. It returns nil if the call has left at once, or is
+// turned away with an error. Otherwise it returns the member that has the answer, which
+// must be released.
+func (sh *shard[K]) enter(key K, cost int64, now time.Duration, dead error) (*member, error) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if dead != nil {
+		sh.counts.submitted++
+		sh.counts.cancelled++
+		return nil, dead
+	}
+	if state(sh.group.life.Load()) != open {
+		// Asked under the lock, so that Close finds whoever came in before.
+		return nil, sh.refuseLocked(ErrClosed, cost)
+	}
+	if cost < 1 {
+		return nil, sh.refuseLocked(ErrCost, cost)
+	}
+	sh.ageLocked(now)
+	e, known := sh.idle[key]
+	if !known {
+		m, err := sh.makeLocked(key, now)
+		if err != nil {
+			return nil, sh.refuseLocked(err, cost)
+		}
+		if m != nil {
+			m.users++
+			return m, nil
+		}
+		e = sh.idle[key]
+	}
+	if after, ok := e.class.ticks.Leave(e.tat, now-sh.origin, cost); ok {
+		sh.idle[key] = idle{after, e.class}
+		sh.counts.submitted++
+		sh.counts.left++
+		return nil, nil
+	}
+	m := sh.bindLocked(key, e)
+	m.users++
+	return m, nil
+}
+
+// acquire returns the member of a key, which is made if need be and must be released.
+func (sh *shard[K]) acquire(key K) (*member, error) {
+	now := sh.group.time.since()
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.ageLocked(now)
+	m, err := sh.makeLocked(key, now)
+	if err != nil {
+		return nil, err
+	}
+	if m == nil {
+		m = sh.bindLocked(key, sh.idle[key])
+	}
+	m.users++
+	return m, nil
+}
+
+// find returns the member of a key that is remembered, or nil. It must be released.
+func (sh *shard[K]) find(key K) *member {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	m := sh.bound[key]
+	if m == nil {
+		e, known := sh.idle[key]
+		if !known {
+			return nil
+		}
+		m = sh.bindLocked(key, e)
+	}
+	m.users++
+	return m
+}
+
+// release is called by whoever has acquired a member and needs it no more.
+func (sh *shard[K]) release(key K, m *member) {
+	now := sh.group.time.since()
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	m.users--
+	if m.users == 0 {
+		sh.parkLocked(key, m, now)
+	}
+}
+
+var errNotEqual = errors.New("shaper: a key that differs from itself can be found by nobody")
+
+// makeLocked makes the key if there is none. It returns the member of one that is bound,
+// and nil if it is idle.
+func (sh *shard[K]) makeLocked(key K, now time.Duration) (*member, error) {
+	if m := sh.bound[key]; m != nil {
+		return m, nil
+	}
+	if _, known := sh.idle[key]; known {
+		return nil, nil
+	}
+	class := sh.group.usual
+	reserved := sh.group.rateOf == nil && sh.group.keys.reserve()
+	if !reserved {
+		// The function of the user's, and the locks of other shards, need this one free.
+		sh.mu.Unlock()
+		var err error
+		class, err = sh.group.prepare(key, now)
+		sh.mu.Lock()
+		if err != nil {
+			return nil, err
+		}
+		m := sh.bound[key]
+		if _, known := sh.idle[key]; known || m != nil {
+			sh.group.keys.free(1) // somebody else made it meanwhile
+			return m, nil
+		}
+	}
+	if key != key {
+		sh.group.keys.free(1)
+		return nil, errNotEqual
+	}
+	sh.growLocked(now)
+	e := idle{class.ticks.Fresh(), class}
+	if !class.exact {
+		return sh.bindLocked(key, e), nil
+	}
+	sh.addLocked(key, e)
+	return nil, nil
+}
+
+// prepare finds the class of a new key and a place for it. No lock may be held.
+func (g *Group[K]) prepare(key K, now time.Duration) (*class, error) {
+	class, err := g.classOf(key)
+	if err != nil {
+		return nil, err
+	}
+	if !g.keys.reserve() && !g.makeRoom(now) {
+		return nil, ErrTooManyKeys
+	}
+	return class, nil
+}
+
+func (sh *shard[K]) addLocked(key K, e idle) {
+	if sh.idle == nil {
+		sh.idle = make(map[K]idle)
+	}
+	sh.idle[key] = e
+	sh.sweeps.note(sh.origin + e.class.ticks.DryAt(e.tat))
+}
+
+// refuseLocked counts a refusal and returns its error.
+func (sh *shard[K]) refuseLocked(reason error, cost int64) error {
+	sh.counts.submitted++
+	sh.counts.refused++
+	return &Refusal{Reason: reason, Cost: int(cost)}
+}

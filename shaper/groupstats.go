@@ -1,0 +1,124 @@
+package shaper
+
+import (
+	"time"
+
+	"github.com/sluice-go/sluice/scheduler"
+)
+
+// GroupStats is a snapshot of a [Group], each key of which is told as it was at one
+// moment. In each
+//
+//	Submitted = Left + Cancelled + Refused + Waiting
+//
+// The counts are of calls, not of units, since the Group was made; those of forgotten
+// keys and of refused ones included.
+type GroupStats struct {
+	Keys      int   // keys that are remembered
+	Submitted int64 // calls of Wait, WaitN, Allow and AllowN, and charges
+	Left      int64 // calls that left
+	Cancelled int64 // calls whose context ended before they left
+	Refused   int64 // calls that were refused
+	Waiting   int64 // calls in the lines now
+	Units     int64 // the units of the calls in the lines
+}
+
+// KeyState is what [Group.Range] tells about a key.
+type KeyState struct {
+	Rate      scheduler.Rate // the rate that it has now
+	Waiting   int64          // calls in its line
+	Units     int64          // the units of those calls
+	Paused    bool
+	HeldUntil time.Time // when its hold ends; zero if none is in force
+}
+
+// Len returns how many keys are remembered. It forgets those first that can be
+// forgotten, so it takes time in proportion to their number.
+func (g *Group[K]) Len() int {
+	now := g.time.since()
+	for i := range g.shards {
+		g.shards[i].sweep(now)
+	}
+	return int(g.keys.n.Load())
+}
+
+// Stats returns a snapshot. It forgets keys as [Group.Len] does.
+func (g *Group[K]) Stats() GroupStats {
+	var st GroupStats
+	now := g.time.since()
+	for i := range g.shards {
+		g.shards[i].addTo(&st, now)
+	}
+	st.Keys = int(g.keys.n.Load())
+	return st
+}
+
+func (sh *shard[K]) addTo(st *GroupStats, now time.Duration) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.sweepLocked(now)
+	st.Submitted += sh.counts.submitted
+	st.Left += sh.counts.left
+	st.Cancelled += sh.counts.cancelled
+	st.Refused += sh.counts.refused
+	for _, m := range sh.bound {
+		key := m.shaper.Stats()
+		st.Submitted += key.Submitted
+		st.Left += key.Left
+		st.Cancelled += key.Cancelled
+		st.Refused += key.Refused
+		st.Waiting += key.Waiting
+		st.Units += key.Units
+	}
+}
+
+// Range calls f for each key that is remembered, in no order, until f returns false. It
+// can be ranged over:
+//
+//	for key, state := range g.Range {
+//
+// f may use the Group. Keys that are made or forgotten meanwhile may be told or not.
+func (g *Group[K]) Range(f func(key K, state KeyState) bool) {
+	for i := range g.shards {
+		for key, state := range g.shards[i].states() {
+			if !f(key, state) {
+				return
+			}
+		}
+	}
+}
+
+func (sh *shard[K]) states() map[K]KeyState {
+	now := sh.group.time.since()
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.sweepLocked(now)
+	all := make(map[K]KeyState, len(sh.idle)+len(sh.bound))
+	for key, e := range sh.idle {
+		all[key] = KeyState{Rate: e.class.rate}
+	}
+	for key, m := range sh.bound {
+		st := m.shaper.Stats()
+		all[key] = KeyState{st.Rate, st.Waiting, st.Units, st.Paused, st.HeldUntil}
+	}
+	return all
+}
+
+func (c *counts) add(more counts) {
+	c.submitted += more.submitted
+	c.left += more.left
+	c.cancelled += more.cancelled
+	c.refused += more.refused
+}
+
+// takeCounts returns what the Shaper has counted, and starts anew. Nobody else uses it.
+func (s *Shaper) takeCounts() counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken := s.counts
+	s.counts = counts{}
+	express := s.express.left.Swap(0)
+	taken.submitted += express
+	taken.left += express
+	return taken
+}
