@@ -18,14 +18,21 @@ type alarm interface {
 
 // newAlarm returns an alarm that calls fire, unless it wakes the head of the line itself.
 func (c *config) newAlarm(fire func()) alarm {
-	if c.clock != nil {
+	switch {
+	case c.clock != nil:
 		return &callback{clock: c.clock, fire: fire}
+	case c.precise:
+		var grain time.Duration
+		if c.grain != nil {
+			grain = *c.grain
+		}
+		return newPunctual(grain, fire)
 	}
 	return &heir{}
 }
 
 // timed reports whether the alarm needs calls with timers of their own.
-func (c *config) timed() bool { return c.clock == nil }
+func (c *config) timed() bool { return c.clock == nil && !c.precise }
 
 // heir is the alarm on the system's clock: the head's own timer. Its caller selects on
 // that already, so one goroutine is woken for each departure, and not a dispatcher

@@ -9,6 +9,7 @@ import (
 	"github.com/benbjohnson/clock"
 
 	"github.com/sluice-go/sluice/scheduler"
+	"github.com/sluice-go/sluice/shaper/internal/precise"
 )
 
 const (
@@ -29,6 +30,9 @@ type config struct {
 	limits    []scheduler.Scheduler
 	clock     clock.Clock
 	clockSet  bool
+
+	precise bool // as asked for; after configure, as can be had
+	grain   *time.Duration
 
 	maxKeys *int
 	rates   any // func(K) scheduler.Rate
@@ -72,6 +76,23 @@ func WithClock(cl clock.Clock) Option {
 	return func(c *config) { c.clock, c.clockSet = cl, true }
 }
 
+// WithPreciseTiming has calls leave within tens of microseconds of their due time, where
+// timers of the runtime are up to a millisecond late. It is for high rates and for
+// partners who look at each gap, and costs CPU time above some thousand departures per
+// second; see [WithGrain]. The order, the schedule and all promises are the same.
+//
+// It works on Linux, by a timerfd that the runtime's poller watches, one for the process;
+// a goroutine that all Shapers share exists while somebody waits, and for a moment after.
+// Elsewhere, where the kernel has no timerfd for the process, with [WithClock], and for
+// what is made in a [testing/synctest] bubble, timers are used as without the option. On a
+// machine whose cores are all busy nobody is precise.
+func WithPreciseTiming() Option { return func(c *config) { c.precise = true } }
+
+// WithGrain bounds what [WithPreciseTiming] costs: two releases are at least d apart, and
+// calls that are due in between leave together, late by up to d and never early. A grain
+// above the tolerance lowers the rate. The default is 0, no bound.
+func WithGrain(d time.Duration) Option { return func(c *config) { c.grain = &d } }
+
 // WithMaxKeys sets how many keys a [Group] remembers. The default is 100,000. It is for
 // [NewGroup] only.
 func WithMaxKeys(n int) Option { return func(c *config) { c.maxKeys = &n } }
@@ -94,6 +115,10 @@ func configure(opts []Option) (config, error) {
 	switch {
 	case c.queue < 1:
 		return c, fmt.Errorf("shaper: queue %d: must be at least 1", c.queue)
+	case c.grain != nil && *c.grain < 0:
+		return c, fmt.Errorf("shaper: grain %v: must not be negative", *c.grain)
+	case c.grain != nil && !c.precise:
+		return c, fmt.Errorf("shaper: grain %v: needs WithPreciseTiming", *c.grain)
 	case c.maxKeys != nil && *c.maxKeys < 1:
 		return c, fmt.Errorf("shaper: maximum of %d keys: must be at least 1", *c.maxKeys)
 	case c.maxDelay < 0:
@@ -106,6 +131,7 @@ func configure(opts []Option) (config, error) {
 			return c, fmt.Errorf("shaper: limit %d is nil: must be a Scheduler", i)
 		}
 	}
+	c.precise = c.precise && c.clock == nil && precise.Available()
 	return c, nil
 }
 

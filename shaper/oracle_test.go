@@ -68,6 +68,9 @@ func oracleRun(t *testing.T, rng *rand.Rand, name string) {
 	r := newRecorder()
 	m := oracle.NewLine(oracle.GCRA{T: oracle.Interval(units, period), Burst: int64(burst), Tolerance: tolerance}, capacity)
 	opts := []shaper.Option{shaper.WithBurst(burst), shaper.WithTolerance(tolerance), shaper.WithQueue(capacity)}
+	if rng.IntN(2) == 0 {
+		opts = append(opts, shaper.WithPreciseTiming()) // nothing changes here
+	}
 	if late {
 		m.Late = lateness(rng)
 		opts = append(opts, shaper.WithClock(sometimesLate{clock.New(), r.start, m.Late}))
