@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A Limit states what an endpoint accepts: Units per Window, in one of two ways.
+// A Limit states what an endpoint accepts: Units per Window, in one of several
+// ways.
 //
 // By default it is a sliding log: in any half-open window of length Window at most
 // Units units are accepted. A call exactly one Window after another is outside its
@@ -18,17 +19,26 @@ import (
 // refuses two calls that come less than 100 ms apart, although one second would
 // have room for both.
 //
+// With By set, a meter of package scheduler counts, as its [Rule] says.
+//
 // Calls are judged in the order of their arrival, and what is refused costs
 // nothing. All arithmetic is in whole nanoseconds and exact.
 type Limit struct {
 	Units  int64
 	Window time.Duration
 	Even   bool
+	By     Rule
+
+	// Burst is how many units may come back to back after an idle spell, for a
+	// TokenBucket, a LeakyBucket or a GCRA. Zero means 1 for a GCRA and Units for
+	// the buckets.
+	Burst int64
 
 	// Slack is how much too early a call may be without being refused, because
 	// networks bring calls closer together than they left. It shortens the window,
-	// or the time that a call must stay away, and must be shorter than it. The
-	// score does not know it: a worst window is as long as Window.
+	// or the time that a call must stay away, and must be shorter than it. With By
+	// set it shortens the wait instead, and the next call pays for that. The score
+	// does not know it: a worst window is as long as Window.
 	Slack time.Duration
 }
 
@@ -40,9 +50,18 @@ func (l Limit) validate() error {
 		return fmt.Errorf("units %d: must be positive", l.Units)
 	case l.Slack < 0:
 		return fmt.Errorf("slack %v: must not be negative", l.Slack)
+	case l.Even && l.By != "":
+		return fmt.Errorf("rule %q: must not be even too", l.By)
+	case l.Burst != 0 && !l.By.hasBurst():
+		return fmt.Errorf("burst %d: only token-bucket, leaky-bucket and gcra have one", l.Burst)
+	}
+	if l.By != "" {
+		if _, err := l.schedule(); err != nil {
+			return err
+		}
 	}
 	apart := l.Window
-	if l.Even {
+	if l.Even || l.By.hasBurst() {
 		apart = l.spacing(1)
 	}
 	if l.Slack >= apart {
@@ -53,8 +72,11 @@ func (l Limit) validate() error {
 
 // largest returns the most units that one call can ever bring.
 func (l Limit) largest() int64 {
-	if l.Even {
+	switch {
+	case l.Even, l.By == GCRA:
 		return math.MaxInt64
+	case l.By.hasBurst():
+		return l.burst()
 	}
 	return l.Units
 }
@@ -76,8 +98,16 @@ func (l Limit) spacing(n int64) time.Duration {
 	return time.Duration(quotient)
 }
 
-// meter returns a meter that has not seen a call yet.
-func (l Limit) meter() meter {
+// meter returns a meter that has not seen a call yet and counts time from epoch. The
+// limit is valid.
+func (l Limit) meter(epoch time.Time) meter {
+	if l.By != "" {
+		schedule, err := l.schedule()
+		if err != nil {
+			panic(err) // validate would have told
+		}
+		return &scheduleMeter{epoch: epoch, schedule: schedule, slack: l.Slack}
+	}
 	if l.Even {
 		return &evenMeter{limit: l}
 	}

@@ -10,13 +10,12 @@ import (
 
 // messages is the endpoint that takes text messages.
 type messages struct {
-	gate    *gate
-	largest int64 // most parts of one message
-	sent    atomic.Int64
+	gate *gate
+	sent atomic.Int64
 }
 
 func newMessages(e Endpoint) *messages {
-	return &messages{gate: newGate(e), largest: e.Limit.largest()}
+	return &messages{gate: newGate(e, RetryAfterSeconds)}
 }
 
 type message struct {
@@ -33,23 +32,25 @@ type messageAnswer struct {
 }
 
 func (m *messages) create(w http.ResponseWriter, r *http.Request) {
-	m.gate.arrive()
+	arrived := m.gate.arrive()
 	defer m.gate.depart()
+	m.gate.stamp(w)
 
-	segments, bad := m.read(w, r)
+	msg, segments, bad := m.read(w, r)
 	if bad != nil {
 		m.gate.spoil()
 		bad.write(w)
 		return
 	}
-	if refused := m.gate.enter(int64(segments)); refused != nil {
-		w.Header().Set("Retry-After", delaySeconds(refused.wait))
-		tooMany(refused).write(w)
+	if denied := m.gate.enter(arrived, m.gate.key.of(r, msg.From), int64(segments)); denied != nil {
+		m.gate.refuse(w, r, denied)
 		return
 	}
 	defer m.gate.leave()
 
-	if !m.gate.work(r.Context()) {
+	worked := m.gate.work(r.Context(), w)
+	m.gate.stamp(w)
+	if !worked {
 		abandoned().write(w)
 		return
 	}
@@ -60,18 +61,17 @@ func (m *messages) create(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// read returns the number of parts of the message that r brings.
-func (m *messages) read(w http.ResponseWriter, r *http.Request) (segments int, bad *problem) {
-	var msg message
+// read returns the message that r brings and the number of its parts.
+func (m *messages) read(w http.ResponseWriter, r *http.Request) (msg message, segments int, bad *problem) {
 	if _, bad := readJSON(w, r, &msg); bad != nil {
-		return 0, bad
+		return msg, 0, bad
 	}
 	if msg.To == "" {
-		return 0, unprocessable("to is missing")
+		return msg, 0, unprocessable("to is missing")
 	}
 	segments = sms.Segments(msg.Text)
-	if int64(segments) > m.largest {
-		return 0, unprocessable(fmt.Sprintf("the text has %d parts; a message may have %d", segments, m.largest))
+	if largest := m.gate.largest(); int64(segments) > largest {
+		return msg, 0, unprocessable(fmt.Sprintf("the text has %d parts; a message may have %d", segments, largest))
 	}
-	return segments, nil
+	return msg, segments, nil
 }

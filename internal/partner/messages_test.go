@@ -83,7 +83,8 @@ func TestMessageEvenSpacing(t *testing.T) {
 
 		assert.Equal(t, partner.Score{
 			Accepted: 3, AcceptedUnits: 14, Refused: 2, WorstWindow: 13,
-			SmallestGap: 95 * time.Millisecond, HighestConcurrency: 1,
+			CallsDuringHold: 2, // whole seconds say more than the spacing does
+			SmallestGap:     95 * time.Millisecond, HighestConcurrency: 1,
 		}, p.Stats().SMS)
 	})
 }

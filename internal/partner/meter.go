@@ -10,8 +10,11 @@ import "time"
 // changes and admit returns the wait after which the same call would be accepted,
 // as long as no other call is meanwhile. n is positive and at most the limit's
 // largest.
+//
+// charge records a call that was accepted before, by whatever rule.
 type meter interface {
 	admit(now time.Duration, n int64) (wait time.Duration)
+	charge(at time.Duration, n int64)
 }
 
 // A logMeter accepts at most units in any half-open window of length span.
@@ -31,6 +34,8 @@ func (m *logMeter) admit(now time.Duration, n int64) time.Duration {
 	return 0
 }
 
+func (m *logMeter) charge(at time.Duration, n int64) { m.log.add(at, n) }
+
 // An evenMeter accepts a call once the one before it has had its time.
 type evenMeter struct {
 	limit Limit
@@ -47,3 +52,5 @@ func (m *evenMeter) admit(now time.Duration, n int64) time.Duration {
 	m.last = arrival{now, n}
 	return 0
 }
+
+func (m *evenMeter) charge(at time.Duration, n int64) { m.last = arrival{at, n} }

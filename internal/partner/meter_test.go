@@ -30,7 +30,7 @@ func TestMeterAgainstOracle(t *testing.T) {
 		var (
 			now      time.Duration
 			accepted []arrival
-			m        = l.meter()
+			m        = l.meter(time.Time{})
 		)
 		for range rapid.IntRange(1, 60).Draw(t, "calls") {
 			now += time.Duration(rapid.Int64Range(0, 15).Draw(t, "pause"))
@@ -108,12 +108,12 @@ func TestSpacingIsExact(t *testing.T) {
 // Limits at the end of the range neither wrap around nor lose a call.
 func TestMeterAtTheEndOfTheRange(t *testing.T) {
 	l := Limit{Units: math.MaxInt64, Window: math.MaxInt64}
-	m := l.meter()
+	m := l.meter(time.Time{})
 	assert.Zero(t, m.admit(math.MaxInt64-1, math.MaxInt64))
 	assert.Equal(t, time.Duration(math.MaxInt64-1), m.admit(math.MaxInt64, math.MaxInt64))
 
 	l = Limit{Units: 1, Window: math.MaxInt64, Even: true}
-	m = l.meter()
+	m = l.meter(time.Time{})
 	assert.Zero(t, m.admit(math.MaxInt64-1, math.MaxInt64))
 	assert.Equal(t, time.Duration(math.MaxInt64-1), m.admit(math.MaxInt64, math.MaxInt64))
 }

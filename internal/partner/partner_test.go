@@ -34,6 +34,14 @@ func TestNewNamesBadValues(t *testing.T) {
 		{limit(func(l *partner.Limit) { l.Slack, l.Even = l.Window/10, true }), "slack 100ms: must be less than 100ms"},
 		{partner.Endpoint{Concurrency: -1}, "concurrency -1: must be positive"},
 		{partner.Endpoint{Latency: -time.Second}, "latency -1s: must not be negative"},
+		{limit(func(l *partner.Limit) { l.By = "x" }), `rule "x": must be one of ["token-bucket" "leaky-bucket" "fixed-window" "sliding-log" "sliding-counter" "gcra"]`},
+		{limit(func(l *partner.Limit) { l.By, l.Even = partner.GCRA, true }), `rule "gcra": must not be even too`},
+		{limit(func(l *partner.Limit) { l.Burst = 2 }), "burst 2: only token-bucket, leaky-bucket and gcra have one"},
+		{limit(func(l *partner.Limit) { l.By, l.Burst = partner.TokenBucket, -2 }), "scheduler: burst -2: must be from 1 to 2^60"},
+		{limit(func(l *partner.Limit) { l.By, l.Slack = partner.GCRA, l.Window/10 }), "slack 100ms: must be less than 100ms"},
+		{partner.Endpoint{Misbehave: partner.Mood{Slow: -1}}, "slow -1ns: must not be negative"},
+		{partner.Endpoint{Misbehave: partner.Mood{Pad: 1<<20 + 1}}, "pad 1048577: must be from 0 to 1048576"},
+		{partner.Endpoint{Misbehave: partner.Mood{Refusal: "x"}}, `refusal "x": must be one of ["429" "503" "403" "500" "400" "200"]`},
 	} {
 		_, err := partner.New(partner.Config{SMS: tt.endpoint})
 		assert.EqualError(t, err, "partner: sms: "+tt.want)
@@ -44,6 +52,21 @@ func TestNewNamesBadValues(t *testing.T) {
 		_, err := partner.New(partner.Config{Keys: keys})
 		assert.EqualError(t, err, fmt.Sprintf("partner: keys %d: must be from 1 to 1000000", keys))
 	}
+	for _, tt := range []struct {
+		config partner.Config
+		want   string
+	}{
+		{partner.Config{SMS: partner.Endpoint{Key: "x"}}, `sms: key "x": must be one of ["" "sender" "host"]`},
+		{partner.Config{Payments: partner.Endpoint{Key: partner.BySender}}, `payments: key "sender": must be one of ["" "host"]`},
+		{partner.Config{Window: -1}, "window -1ns: must not be negative"},
+		{partner.Config{Breaks: map[partner.Break]int{"x": 1}}, `break "x": must be one of ["idle-close" "hang-up" "goaway" "refused-stream"]`},
+	} {
+		_, err := partner.New(tt.config)
+		assert.EqualError(t, err, "partner: "+tt.want)
+	}
+	_, err := partner.New(partner.Config{SMS: partner.Endpoint{Misbehave: partner.Mood{Hint: "x"}}})
+	assert.ErrorContains(t, err, `partner: sms: hint "x": must be one of ["none" "retry-after-seconds"`)
+
 	for _, e := range []partner.Endpoint{
 		limit(func(l *partner.Limit) { l.Slack = l.Window - 1 }),
 		limit(func(l *partner.Limit) { l.Slack, l.Even = l.Window/10-1, true }),
@@ -135,9 +158,10 @@ func TestBadRequests(t *testing.T) {
 			}
 
 			bad := partner.Score{BadRequests: 1, HighestConcurrency: 1}
-			want := partner.Stats{SMS: bad}
+			wire := partner.WireScore{Requests: 1, WorstWindow: 1}
+			want := partner.Stats{SMS: bad, Wire: wire}
 			if tt.path == payment {
-				want = partner.Stats{Payments: partner.PaymentScore{Score: bad}}
+				want = partner.Stats{Payments: partner.PaymentScore{Score: bad}, Wire: wire}
 			}
 			assert.Equal(t, want, p.Stats())
 		})
@@ -163,7 +187,10 @@ func TestOtherPaths(t *testing.T) {
 	w := serve(p, newRequest(t, "POST", "/_stats", ""))
 	assertProblem(t, http.StatusMethodNotAllowed, w)
 	assert.Equal(t, "GET, HEAD", w.Header().Get("Allow"))
-	assert.Zero(t, p.Stats(), "nothing of this is a matter of the endpoints")
+	s := p.Stats()
+	assert.EqualValues(t, 4, s.Wire.Requests, "/_stats is left out")
+	s.Wire = partner.WireScore{}
+	assert.Zero(t, s, "nothing of this is a matter of the endpoints")
 }
 
 func TestStatsAsJSON(t *testing.T) {
@@ -181,16 +208,17 @@ func TestStatsAsJSON(t *testing.T) {
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &got))
 	assert.Equal(t, p.Stats(), got)
 
-	gap := int64(p.Stats().Payments.SmallestGap)
+	gap, wireGap := int64(p.Stats().Payments.SmallestGap), int64(p.Stats().Wire.SmallestGap)
 	assert.JSONEq(t, fmt.Sprintf(`{
 		"sms": {
-			"accepted": 1, "accepted_units": 2, "refused": 0, "bad_requests": 1, "abandoned": 0,
+			"accepted": 1, "accepted_units": 2, "refused": 0, "bad_requests": 1, "abandoned": 0, "calls_during_hold": 0,
 			"worst_window": 2, "smallest_gap_ns": 0, "highest_concurrency": 1
 		},
 		"payments": {
-			"accepted": 3, "accepted_units": 3, "refused": 0, "bad_requests": 0, "abandoned": 0,
+			"accepted": 3, "accepted_units": 3, "refused": 0, "bad_requests": 0, "abandoned": 0, "calls_during_hold": 0,
 			"worst_window": 3, "smallest_gap_ns": %d, "highest_concurrency": 1,
 			"charges": 1, "replays": 1, "conflicts": 1, "duplicate_charges": 0
-		}
-	}`, gap), w.Body.String())
+		},
+		"wire": {"requests": 5, "connections": 0, "worst_window": 5, "smallest_gap_ns": %d}
+	}`, gap, wireGap), w.Body.String())
 }

@@ -15,7 +15,7 @@ type payments struct {
 }
 
 func newPayments(e Endpoint, keys int) *payments {
-	return &payments{gate: newGate(e), ledger: newLedger(keys)}
+	return &payments{gate: newGate(e, NoHint), ledger: newLedger(keys)}
 }
 
 type payment struct {
@@ -25,8 +25,9 @@ type payment struct {
 }
 
 func (p *payments) create(w http.ResponseWriter, r *http.Request) {
-	p.gate.arrive()
+	arrived := p.gate.arrive()
 	defer p.gate.depart()
+	p.gate.stamp(w)
 
 	pay, call, bad := p.read(w, r)
 	if bad != nil {
@@ -36,13 +37,17 @@ func (p *payments) create(w http.ResponseWriter, r *http.Request) {
 	}
 	// The limits come before the key, as in a real partner's front: whatever
 	// becomes of a call, it counts.
-	if refused := p.gate.enter(1); refused != nil {
-		tooMany(refused).write(w)
+	if denied := p.gate.enter(arrived, p.gate.key.of(r, ""), 1); denied != nil {
+		p.gate.refuse(w, r, denied)
 		return
 	}
 	defer p.gate.leave()
 
 	verdict, charged := p.ledger.begin(call)
+	if verdict != fresh {
+		p.gate.linger(r.Context(), w, p.gate.slow())
+		p.gate.stamp(w)
+	}
 	switch verdict {
 	case replay:
 		w.Header().Set("Idempotent-Replayed", "true")
@@ -60,7 +65,9 @@ func (p *payments) create(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	if !p.gate.work(r.Context()) {
+	worked := p.gate.work(r.Context(), w)
+	p.gate.stamp(w)
+	if !worked {
 		p.ledger.abandon(call)
 		abandoned().write(w)
 		return

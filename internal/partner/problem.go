@@ -3,8 +3,6 @@ package partner
 import (
 	"encoding/json"
 	"net/http"
-	"strconv"
-	"time"
 )
 
 // A problem is the answer to a request that gets no other, as of RFC 9457. Its
@@ -15,7 +13,13 @@ type problem struct {
 	detail string
 }
 
+const problemType = "application/problem+json"
+
 func (p problem) write(w http.ResponseWriter) {
+	writeBody(w, p.status, problemType, p.marshal())
+}
+
+func (p problem) marshal() []byte {
 	body, err := json.Marshal(struct {
 		Type   string `json:"type"`
 		Title  string `json:"title"`
@@ -30,12 +34,7 @@ func (p problem) write(w http.ResponseWriter) {
 	if err != nil {
 		panic(err) // strings and a number can be marshalled
 	}
-	writeBody(w, p.status, "application/problem+json", body)
-}
-
-// tooMany is the answer to a refused call.
-func tooMany(r *refusal) problem {
-	return problem{status: http.StatusTooManyRequests, kind: "too-many-requests", detail: r.detail}
+	return body
 }
 
 // abandoned is the answer to a call whose context ended during processing. Only
@@ -55,16 +54,6 @@ func methodNotAllowed(w http.ResponseWriter, allow string) {
 		kind:   "method-not-allowed",
 		detail: "this path takes " + allow,
 	}.write(w)
-}
-
-// delaySeconds is wait as a Retry-After: in whole seconds that are never too few,
-// and at least 1, because 0 would invite the caller to try in a loop.
-func delaySeconds(wait time.Duration) string {
-	seconds := wait / time.Second
-	if wait%time.Second > 0 || seconds == 0 {
-		seconds++
-	}
-	return strconv.FormatInt(int64(seconds), 10)
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {

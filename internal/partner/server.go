@@ -44,7 +44,13 @@ func (p *Partner) Start() (url string, stop func(), err error) {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
-		ConnState:         conns.track,
+		ConnContext:       withCount,
+		ConnState: func(conn net.Conn, state http.ConnState) {
+			if state == http.StateNew {
+				p.wire.connect()
+			}
+			conns.track(conn, state)
+		},
 	}
 	served := make(chan struct{})
 	go func() {

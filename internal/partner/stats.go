@@ -6,6 +6,7 @@ import "time"
 type Stats struct {
 	SMS      Score        `json:"sms"`
 	Payments PaymentScore `json:"payments"`
+	Wire     WireScore    `json:"wire"`
 }
 
 // A Score counts what one endpoint saw. Once it is quiet, every request that
@@ -17,8 +18,13 @@ type Score struct {
 	BadRequests   int64 `json:"bad_requests"`   // requests that are not calls at all
 	Abandoned     int64 `json:"abandoned"`      // accepted calls whose context ended during processing
 
-	// WorstWindow is the most units accepted in any closed window of the limit's
-	// length. Calls at both of its ends count, so a caller that keeps exactly to
+	// CallsDuringHold is how many calls came too early after a refusal: after it was
+	// written, and before the time that it had stated. They may have been accepted.
+	// Of several such times the latest stands.
+	CallsDuringHold int64 `json:"calls_during_hold"`
+
+	// WorstWindow is the most units accepted in any closed window of the length that
+	// the limit had then. Calls at both of its ends count, so a caller that keeps exactly to
 	// 10/s in even spacing scores 11.
 	WorstWindow int64 `json:"worst_window"`
 
@@ -30,6 +36,12 @@ type Score struct {
 	// answer, refused and bad ones included. So it tells when callers went beyond
 	// what the endpoint processes at a time.
 	HighestConcurrency int `json:"highest_concurrency"`
+
+	// Keys is the score of each customer, by the endpoint's Key; nil if it has none.
+	// What is not known to be one customer's is only in the endpoint's score:
+	// BadRequests, Abandoned and HighestConcurrency. After 1000 customers, or with a
+	// name of more than 64 bytes, the rest share "(others)".
+	Keys map[string]Score `json:"keys,omitempty"`
 }
 
 // A PaymentScore is a Score and what happened to the accepted calls: each was a
