@@ -1,0 +1,67 @@
+package feedback_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/sluice-go/sluice/transport/feedback"
+)
+
+const hour = time.Hour
+
+// now is when every response of the tests is received: 2023-11-14 22:13:20 UTC.
+var now = time.Unix(1_700_000_000, 0)
+
+// header makes a header of "Name: value" lines.
+func header(lines ...string) http.Header {
+	h := http.Header{}
+	for _, line := range lines {
+		name, value, _ := strings.Cut(line, ": ")
+		h.Add(name, value)
+	}
+	return h
+}
+
+// respond makes a response without a Request.
+func respond(status int, body string, lines ...string) *http.Response {
+	return &http.Response{
+		StatusCode:    status,
+		Header:        header(lines...),
+		Body:          io.NopCloser(strings.NewReader(body)),
+		ContentLength: -1,
+	}
+}
+
+// to gives a response the request that it answers.
+func to(url string, resp *http.Response) *http.Response {
+	req, err := http.NewRequest(http.MethodPost, url, nil)
+	if err != nil {
+		panic(err)
+	}
+	resp.Request = req
+	return resp
+}
+
+func answer(resp *http.Response) *feedback.Answer { return feedback.NewAnswer(resp, now, hour) }
+
+// The verdicts that the tables expect.
+
+var notRefused = feedback.Verdict{}
+
+func refused(options ...func(*feedback.Verdict)) feedback.Verdict {
+	v := feedback.Verdict{Refused: true}
+	for _, option := range options {
+		option(&v)
+	}
+	return v
+}
+
+func wait(d time.Duration) func(*feedback.Verdict) {
+	return func(v *feedback.Verdict) { v.Wait, v.Stated = d, true }
+}
+
+func capped(v *feedback.Verdict) { v.Wait, v.Stated, v.Capped = hour, true, true }
+
+func unprocessed(v *feedback.Verdict) { v.Unprocessed = true }

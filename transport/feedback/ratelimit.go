@@ -1,0 +1,71 @@
+package feedback
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+)
+
+// rateLimit reads the field RateLimit: as the List of
+// draft-ietf-httpapi-ratelimit-headers-10, and otherwise as the Dictionary of draft
+// 07. Neither can be mistaken for the other where it counts. Malformed it says
+// nothing, and so does a member that is not of the form.
+func rateLimit(h http.Header, _ time.Time) (s spent) {
+	lines := field(h, "RateLimit")
+	if len(lines) == 0 {
+		return s
+	}
+	if list, err := httpsfv.UnmarshalList(lines); err == nil {
+		for _, member := range list {
+			s.addItem(member)
+		}
+		return s
+	}
+	if dict, err := httpsfv.UnmarshalDictionary(lines); err == nil {
+		s.addDictionary(dict)
+	}
+	return s
+}
+
+// addItem reads one policy's service limit: "name";r=remaining;t=seconds.
+func (s *spent) addItem(member httpsfv.Member) {
+	item, ok := member.(httpsfv.Item)
+	if !ok || item.Params == nil {
+		return
+	}
+	if remaining, ok := item.Params.Get("r"); !ok || remaining != int64(0) {
+		return
+	}
+	reset, _ := item.Params.Get("t")
+	s.add(wholeSeconds(reset))
+}
+
+// addDictionary reads limit=n, remaining=n, reset=seconds.
+func (s *spent) addDictionary(dict *httpsfv.Dictionary) {
+	if value(dict, "remaining") == int64(0) {
+		s.add(wholeSeconds(value(dict, "reset")))
+	}
+}
+
+func value(dict *httpsfv.Dictionary, key string) any {
+	member, _ := dict.Get(key)
+	item, _ := member.(httpsfv.Item)
+	return item.Value
+}
+
+// wholeSeconds takes an Integer, which has 15 digits at most. Anything else, a
+// Decimal included, is not of the form.
+func wholeSeconds(v any) (time.Duration, bool) {
+	n, ok := v.(int64)
+	if !ok || n < 0 {
+		return 0, false
+	}
+	return time.Duration(times(n, int64(time.Second))), true
+}
+
+// rateLimitFields reads the separate fields of the drafts before 07.
+func rateLimitFields(h http.Header, now time.Time) (s spent) {
+	s.addPair(h, now, "Ratelimit-Remaining", "Ratelimit-Reset")
+	return s
+}

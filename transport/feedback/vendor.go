@@ -1,0 +1,98 @@
+package feedback
+
+import (
+	"net/http"
+	"strings"
+	"time"
+)
+
+// vendorFields reads the fields that stem from no standard: a count of what remains
+// and when it starts afresh, for one limit or, with the name of a limit at the end or
+// in the middle, for several. They are found by their names, since partners add
+// limits; names of any other spelling than the canonical one don't come from
+// net/http.
+func vendorFields(h http.Header, now time.Time) (s spent) {
+	for name := range h {
+		if limit, ok := strings.CutPrefix(name, "X-Ratelimit-Remaining"); ok && isSuffix(limit) {
+			if limit == "" && s.addPair(h, now, name, "X-Ratelimit-Reset-After") {
+				continue // a delay, and finer than the point in time that goes with it
+			}
+			s.addPair(h, now, name, "X-Ratelimit-Reset"+limit)
+		} else if limit, ok := strings.CutPrefix(name, "X-Rate-Limit-Remaining"); ok && isSuffix(limit) {
+			s.addPair(h, now, name, "X-Rate-Limit-Reset"+limit)
+		} else if limit, ok := strings.CutSuffix(name, "-Remaining"); ok && strings.HasPrefix(limit, "Anthropic-Ratelimit-") {
+			s.addPair(h, now, name, limit+"-Reset")
+		}
+	}
+	s.addHubSpot(h)
+	return s
+}
+
+func isSuffix(limit string) bool { return limit == "" || limit[0] == '-' }
+
+// addPair enters the limits of which the field named remaining counts 0, with the
+// wait until what the field named reset says. Values at the same place belong
+// together; if there are not as many resets as counts, the longest goes with all. It
+// reports whether it entered a wait.
+func (s *spent) addPair(h http.Header, now time.Time, remaining, reset string) (stated bool) {
+	var zero []bool
+	none := true
+	for value := range elements(field(h, remaining)) {
+		isZero := zeroCount(value)
+		zero = append(zero, isZero)
+		none = none && !isZero
+	}
+	if none {
+		return false
+	}
+	var all, own spent
+	i := 0
+	for value := range elements(field(h, reset)) {
+		wait, ok := untilReset(value, now)
+		all.add(wait, ok)
+		if i < len(zero) && zero[i] {
+			own.add(wait, ok)
+		}
+		i++
+	}
+	if i != len(zero) {
+		own = all
+	}
+	s.add(own.wait, own.stated)
+	return own.stated
+}
+
+// zeroCount reports whether a count is 0, which some write as 0.0.
+func zeroCount(s string) bool {
+	d, ok := parseDecimal(s)
+	return ok && d.isZero()
+}
+
+// addHubSpot reads the fields of HubSpot. What they count is a rolling interval, so
+// that its whole length is the longest time that it takes. The daily limit starts
+// afresh at midnight by the clock of the account, which no field tells.
+func (s *spent) addHubSpot(h http.Header) {
+	const prefix = "X-Hubspot-Ratelimit-"
+	if anyZero(h, prefix+"Daily-Remaining") {
+		s.add(0, false)
+	}
+	if !anyZero(h, prefix+"Remaining") {
+		return
+	}
+	var interval spent
+	for value := range elements(field(h, prefix+"Interval-Milliseconds")) {
+		if d, ok := parseDecimal(value); ok {
+			interval.add(d.of(time.Millisecond), true)
+		}
+	}
+	s.add(interval.wait, interval.stated)
+}
+
+func anyZero(h http.Header, name string) bool {
+	for value := range elements(field(h, name)) {
+		if zeroCount(value) {
+			return true
+		}
+	}
+	return false
+}
