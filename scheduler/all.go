@@ -82,6 +82,24 @@ func (a all) Forfeited(t time.Time, keep int64) Scheduler {
 	return other
 }
 
+// Notify passes on to the limits whose answers change by themselves; see [Scheduler].
+func (a all) Notify(again func()) {
+	for _, limit := range a {
+		if l, ok := limit.(interface{ Notify(func()) }); ok {
+			l.Notify(again)
+		}
+	}
+}
+
+// Hold passes on to the limits that share holds; see [Scheduler].
+func (a all) Hold(until time.Time) {
+	for _, limit := range a {
+		if l, ok := limit.(interface{ Hold(time.Time) }); ok {
+			l.Hold(until)
+		}
+	}
+}
+
 // Tolerance returns the lowest tolerance among the limits that have one.
 func (a all) Tolerance() time.Duration {
 	lowest := never

@@ -30,10 +30,20 @@ import "time"
 //	Forfeit(t time.Time, keep int64)               // as GCRA.Forfeit
 //	Forfeited(t time.Time, keep int64) Scheduler   // as GCRA.Forfeited
 //	Tolerance() time.Duration                      // as GCRA.Tolerance
+//	Notify(again func())                           // its answers change by themselves
+//	Hold(until time.Time)                          // it shares holds with others
 //
 // A line needs the first to bound its backlog, the second to change its rate, the
-// next two to resume evenly after a hold, and the last to keep the rate of a caller
+// next two to resume evenly after a hold, and Tolerance to keep the rate of a caller
 // that is woken late and comes back late.
+//
+// Notify is for a schedule that others change too, one that processes share, say. It is
+// called once, before all others, with what has the line look at the schedule again;
+// the schedule may call that at any time but within its own methods, and from any
+// goroutine. Until it knows when a unit may leave, such a schedule answers with its best
+// guess, which must lie ahead of the present; the guess is good enough to refuse a call
+// that cannot make its deadline. It sees what waits as ahead. Hold is called when the
+// line is held until an instant of the wall clock. It must not block.
 type Scheduler interface {
 	// Next returns the earliest instant, not before t, at which n units may
 	// leave once ahead more units have left before them. It changes nothing.

@@ -114,6 +114,9 @@ func (s *Shaper) HoldUntil(t time.Time) {
 		return
 	}
 	s.gate.openAt, s.gate.reopening = until, true
+	if shared, ok := s.sched.(interface{ Hold(until time.Time) }); ok {
+		shared.Hold(t)
+	}
 	s.dismissLateLocked(now)
 	s.dispatchLocked(now)
 }

@@ -63,7 +63,8 @@ func New(r scheduler.Rate, opts ...Option) (*Shaper, error) {
 
 // NewFrom returns a Shaper that lets calls leave when the schedule says so. The
 // Shaper owns it from then on; nobody else may use it. The schedule is called
-// under the Shaper's lock, so it must not call back.
+// under the Shaper's lock, so it must not call back. One whose answers change by
+// themselves has the line look again by its Notify method; see [scheduler.Scheduler].
 //
 // [WithBurst] and [WithTolerance] are matters of the schedule and an error here.
 func NewFrom(s scheduler.Scheduler, opts ...Option) (*Shaper, error) {
@@ -101,6 +102,9 @@ func newShaper(pacer scheduler.Scheduler, c config, base timebase, stock *stock)
 	}
 	s.gcra, _ = s.sched.(*scheduler.GCRA)
 	s.alarm = c.newAlarm(s.dispatch)
+	if changing, ok := s.sched.(interface{ Notify(again func()) }); ok {
+		changing.Notify(s.dispatch)
+	}
 	s.lock()
 	defer s.unlock()
 	s.boundBacklogLocked()
