@@ -87,6 +87,34 @@ func (r Rate) For(n int64) time.Duration {
 	return newPace(r).times(n).ceil()
 }
 
+// Scale returns the rate times num/den, exactly. [Unlimited] stays unlimited. It refuses
+// an invalid rate, a num or den below 1, and a product that no Rate can hold.
+func (r Rate) Scale(num, den int64) (Rate, error) {
+	if err := r.Validate(); err != nil {
+		return Rate{}, err
+	}
+	if num < 1 || den < 1 {
+		return Rate{}, fmt.Errorf("scheduler: rate %v times %d/%d: both must be at least 1", r, num, den)
+	}
+	if r.unlimited {
+		return r, nil
+	}
+	a, b := uint64(r.units), uint64(r.period)
+	n, d := uint64(num), uint64(den)
+	g := gcd(n, d)
+	n, d = n/g, d/g
+	g = gcd(a, d)
+	a, d = a/g, d/g
+	g = gcd(n, b)
+	n, b = n/g, b/g
+	unitsHi, units := bits.Mul64(a, n)
+	periodHi, period := bits.Mul64(b, d)
+	if unitsHi > 0 || periodHi > 0 || units > maxInt64 || period > maxInt64 {
+		return Rate{}, fmt.Errorf("scheduler: rate %v times %d/%d: out of range", r, num, den)
+	}
+	return Per(int64(units), time.Duration(period)), nil
+}
+
 // Cmp compares two valid rates by their speed: it is negative if r is slower
 // than other, 0 if both are equally fast and positive if r is faster.
 func (r Rate) Cmp(other Rate) int {

@@ -135,3 +135,32 @@ func FuzzParseRate(f *testing.F) {
 		}
 	})
 }
+
+func TestRateScale(t *testing.T) {
+	for _, tt := range []struct {
+		rate     scheduler.Rate
+		num, den int64
+		want     scheduler.Rate
+	}{
+		{scheduler.PerSecond(10), 1, 1, scheduler.PerSecond(10)},
+		{scheduler.PerSecond(10), 7, 10, scheduler.PerSecond(7)},
+		{scheduler.PerSecond(3), 1, 2, scheduler.Per(3, 2*time.Second)},
+		{scheduler.Every(time.Hour), 2, 4, scheduler.Every(2 * time.Hour)},
+		{scheduler.Per(math.MaxInt64, math.MaxInt64), 1, math.MaxInt64, scheduler.Per(1, math.MaxInt64)},
+		{scheduler.Unlimited, 1, 3, scheduler.Unlimited},
+	} {
+		got, err := tt.rate.Scale(tt.num, tt.den)
+		require.NoError(t, err)
+		assert.Zero(t, got.Cmp(tt.want), "%v times %d/%d is %v", tt.rate, tt.num, tt.den, got)
+	}
+	for want, f := range map[string]func() (scheduler.Rate, error){
+		"units must":    func() (scheduler.Rate, error) { return scheduler.PerSecond(0).Scale(1, 2) },
+		"times 0/1":     func() (scheduler.Rate, error) { return scheduler.PerSecond(1).Scale(0, 1) },
+		"times 1/-1":    func() (scheduler.Rate, error) { return scheduler.PerSecond(1).Scale(1, -1) },
+		"out of range":  func() (scheduler.Rate, error) { return scheduler.Per(1, math.MaxInt64).Scale(1, 2) },
+		"out of range ": func() (scheduler.Rate, error) { return scheduler.Per(math.MaxInt64, 1).Scale(2, 1) },
+	} {
+		_, err := f()
+		assert.ErrorContains(t, err, strings.TrimSpace(want))
+	}
+}

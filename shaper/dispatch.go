@@ -18,7 +18,14 @@ func (s *Shaper) dispatchLocked(now time.Time) {
 	for c := s.line.head; c != nil && !s.gate.paused; c = s.line.head {
 		// Ask for the time since when it could leave, not for now: if the timer
 		// was late, the schedule shall know by how much.
-		due := s.sched.Next(later(c.arrived, s.gate.openAt), 0, c.cost)
+		since := later(c.arrived, s.gate.openAt)
+		if c.place {
+			if !s.places.free() {
+				break // until one is released
+			}
+			since = later(since, s.places.freedAt)
+		}
+		due := s.sched.Next(since, 0, c.cost)
 		if wait := due.Sub(now); wait > 0 {
 			s.nextDue = due
 			s.alarm.set(c, wait)
@@ -30,7 +37,7 @@ func (s *Shaper) dispatchLocked(now time.Time) {
 			s.lag = min(now.Sub(due), s.tolerance)
 			nobodyLeft = false
 		}
-		s.departLocked(due, now, c.cost)
+		s.departLocked(due, now, c.cost, c.place)
 		s.line.remove(c)
 		c.answer(nil)
 	}
@@ -39,10 +46,13 @@ func (s *Shaper) dispatchLocked(now time.Time) {
 }
 
 // departLocked charges what leaves.
-func (s *Shaper) departLocked(due, now time.Time, cost int64) {
+func (s *Shaper) departLocked(due, now time.Time, cost int64, place bool) {
 	s.gate.passLocked(s.sched, cost)
 	s.sched.Commit(due, now, cost)
 	s.counts.left++
+	if place {
+		s.places.taken++
+	}
 }
 
 // dismissLocked takes a call out of the line with a refusal. The caller of

@@ -69,7 +69,8 @@
 //
 //	guarded by mu                      set by New and not changed
 //	time, sched, pacer, maxBacklog     capacity, maxDelay, tolerance
-//	line and its calls, gate, life     gcra, stock, time.clock, time.epoch
+//	full, share, line and its calls,   gcra, stock, time.clock, time.epoch
+//	gate, places, life
 //	nextDue, counts, lag, alarm,       a call's ready channel and timer
 //	laneOpen
 //
@@ -80,6 +81,20 @@
 // without the lock, by changing TAT in a single word. Whoever takes the lock takes that
 // word first. So what is guarded by mu includes TAT, and the lock decides as if there
 // were no other way.
+//
+// # Many keys
+//
+// A [Group] has one limit for each key, of which it remembers a bounded number. A key is
+// idle, and costs its TAT, or it is bound to a Shaper while somebody waits or something
+// is special about it:
+//
+//	       first use                must wait, held, paused, other rate
+//	(none) ---------> idle --------------------------------------------> bound
+//	   ^               |  ^                                               |
+//	   `---------------'  `-----------------------------------------------'
+//	    TAT has passed               nothing is special any more
+//
+// The lock of a shard, which holds some of the keys, is taken before that of a Shaper.
 //
 // # Testing code that uses a Shaper
 //

@@ -102,6 +102,36 @@ func (g *Group[K]) WaitN(ctx context.Context, key K, cost int) error {
 	return m.shaper.WaitN(ctx, cost)
 }
 
+// Acquire is [Shaper.Acquire] for the key, which is remembered until [Group.Release].
+// [WithMaxInFlight] holds for each key. A new key may be refused with [ErrTooManyKeys].
+func (g *Group[K]) Acquire(ctx context.Context, key K, cost int) error {
+	if err := ctx.Err(); err != nil {
+		return g.WaitN(ctx, key, cost) // counts it
+	}
+	sh := g.shardOf(key)
+	m, err := sh.acquire(key)
+	if err != nil {
+		return sh.refuse(err, cost)
+	}
+	if err := m.shaper.Acquire(ctx, cost); err != nil {
+		sh.release(key, m)
+		return err
+	}
+	return nil
+}
+
+// Release is [Shaper.Release] for the key.
+func (g *Group[K]) Release(key K) {
+	sh := g.shardOf(key)
+	m := sh.find(key)
+	if m == nil {
+		panic("shaper: Release without Acquire")
+	}
+	defer sh.release(key, m)
+	m.shaper.Release()
+	sh.release(key, m) // what Acquire has kept
+}
+
 // Allow is [Shaper.Allow] for the key. It reports false for a new key beyond the bound.
 func (g *Group[K]) Allow(key K) bool { return g.AllowN(key, 1) }
 
@@ -149,6 +179,18 @@ func (g *Group[K]) Charge(key K, cost int) error {
 // was made with is remembered until that one is set again.
 func (g *Group[K]) SetRate(key K, r scheduler.Rate) error {
 	return g.change(key, func(s *Shaper) error { return s.SetRate(r) })
+}
+
+// Scale is [Shaper.Scale] for the key, which is remembered until it has all of its rate
+// again.
+func (g *Group[K]) Scale(key K, num, den int64) error {
+	return g.change(key, func(s *Shaper) error { return s.Scale(num, den) })
+}
+
+// LeaveNow is [Shaper.LeaveNow] for the key.
+func (g *Group[K]) LeaveNow(key K, cost int) bool {
+	now := g.time.since()
+	return g.shardOf(key).leaveNow(key, int64(cost), now)
 }
 
 // change does something to the Shaper of a key, which it makes if need be.

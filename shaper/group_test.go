@@ -89,7 +89,7 @@ func groupRun(t *testing.T, rng *rand.Rand) {
 		}
 		key := rng.IntN(keys)
 		s := single[key]
-		switch rng.IntN(16) {
+		switch rng.IntN(18) {
 		case 0:
 			r := []scheduler.Rate{groupRate(key), scheduler.PerSecond(5)}[rng.IntN(2)]
 			require.NoError(t, s.SetRate(r))
@@ -115,6 +115,12 @@ func groupRun(t *testing.T, rng *rand.Rand) {
 		case 8:
 			require.Equal(t, s.Delay(), g.Delay(key))
 		case 9:
+			num := int64(1 + rng.IntN(10))
+			require.NoError(t, s.Scale(num, 10))
+			require.NoError(t, g.Scale(key, num, 10))
+		case 10:
+			require.Equal(t, s.Allow(), g.LeaveNow(key, 1) || g.Allow(key))
+		case 11:
 			if len(giveUp) > 0 {
 				giveUp[rng.IntN(len(giveUp))]()
 			}
@@ -151,6 +157,7 @@ func groupRun(t *testing.T, rng *rand.Rand) {
 	assert.Equal(t, []int64{sum.Left, sum.Refused, sum.Cancelled}, []int64{st.Left, st.Refused, st.Cancelled})
 	for key := range single {
 		require.NoError(t, g.SetRate(key, groupRate(key)))
+		require.NoError(t, g.Scale(key, 1, 1))
 	}
 	pass(time.Hour)
 	assert.Zero(t, g.Len())

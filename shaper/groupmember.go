@@ -57,6 +57,7 @@ func (s *Shaper) adopt(c *class, origin time.Time, tat int64) {
 		c.ticks.Unpack(gcra, origin, tat)
 	}
 	s.gate, s.lag, s.life.state = gate{}, 0, open
+	s.full, s.share = c.rate, whole
 	s.boundBacklogLocked()
 }
 
@@ -67,7 +68,7 @@ func (s *Shaper) park(c *class, epoch time.Time, since, origin time.Duration) (t
 	s.lock()
 	defer s.mu.Unlock() // and the lane stays shut
 	now := epoch.Add(since)
-	if s.gate.paused || s.gcra.Rate() != c.rate {
+	if s.gate.paused || s.full != c.rate || s.share != whole {
 		return 0, math.MaxInt64, false
 	}
 	if s.gate.openAt.After(now) {

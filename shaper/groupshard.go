@@ -84,6 +84,23 @@ func (sh *shard[K]) enter(key K, cost int64, now time.Duration, dead error) (*me
 	return m, nil
 }
 
+// leaveNow reports whether a call has left at once. It makes no key and binds none.
+func (sh *shard[K]) leaveNow(key K, cost int64, now time.Duration) bool {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	e, known := sh.idle[key]
+	if !known || state(sh.group.life.Load()) != open {
+		return false
+	}
+	after, ok := e.class.ticks.Leave(e.tat, now-sh.origin, cost)
+	if ok {
+		sh.idle[key] = idle{after, e.class}
+		sh.counts.submitted++
+		sh.counts.left++
+	}
+	return ok
+}
+
 // acquire returns the member of a key, which is made if need be and must be released.
 func (sh *shard[K]) acquire(key K) (*member, error) {
 	now := sh.group.time.since()
@@ -187,6 +204,12 @@ func (sh *shard[K]) addLocked(key K, e idle) {
 	}
 	sh.idle[key] = e
 	sh.sweeps.note(sh.origin + e.class.ticks.DryAt(e.tat))
+}
+
+func (sh *shard[K]) refuse(reason error, cost int) error {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return sh.refuseLocked(reason, int64(cost))
 }
 
 // refuseLocked counts a refusal and returns its error.

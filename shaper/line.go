@@ -11,6 +11,7 @@ import (
 // with an answer; a caller that gives up takes the call out itself.
 type call struct {
 	cost     int64
+	place    bool // it will be in flight
 	arrived  time.Time
 	deadline time.Time // zero: none
 

@@ -23,13 +23,15 @@ const (
 type Option func(*config)
 
 type config struct {
-	burst     *int
-	tolerance *time.Duration
-	queue     int
-	maxDelay  time.Duration
-	limits    []scheduler.Scheduler
-	clock     clock.Clock
-	clockSet  bool
+	burst       *int
+	tolerance   *time.Duration
+	queue       int
+	maxDelay    time.Duration
+	maxInFlight int64
+	inFlightSet bool
+	limits      []scheduler.Scheduler
+	clock       clock.Clock
+	clockSet    bool
 
 	precise bool // as asked for; after configure, as can be had
 	grain   *time.Duration
@@ -58,6 +60,13 @@ func WithQueue(capacity int) Option { return func(c *config) { c.queue = capacit
 // WithMaxDelay refuses calls that would wait longer than d. The default is no
 // bound but the one of [WithQueue]. With 0 only calls that need not wait pass.
 func WithMaxDelay(d time.Duration) Option { return func(c *config) { c.maxDelay = d } }
+
+// WithMaxInFlight bounds how many calls of [Shaper.Acquire] and [Shaper.Do] are in
+// flight at a time. The next one leaves when the pace allows it and one of them has been
+// released. The default is no bound: Wait does not tell when a call has ended.
+func WithMaxInFlight(n int) Option {
+	return func(c *config) { c.maxInFlight, c.inFlightSet = int64(n), true }
+}
 
 // WithLimits adds limits that hold beside the rate: a call leaves when all of them
 // allow it, and each is charged what really left. The Shaper owns them from then
@@ -115,6 +124,8 @@ func configure(opts []Option) (config, error) {
 	switch {
 	case c.queue < 1:
 		return c, fmt.Errorf("shaper: queue %d: must be at least 1", c.queue)
+	case c.inFlightSet && c.maxInFlight < 1:
+		return c, fmt.Errorf("shaper: %d in flight: must be at least 1", c.maxInFlight)
 	case c.grain != nil && *c.grain < 0:
 		return c, fmt.Errorf("shaper: grain %v: must not be negative", *c.grain)
 	case c.grain != nil && !c.precise:

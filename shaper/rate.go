@@ -10,24 +10,56 @@ import (
 // SetRate changes the rate at once, also for the calls that wait. Units that are
 // owed stay owed and their time is recomputed. A waiting call that cannot leave
 // before the deadline of its context any more is refused at once, with
-// [ErrDeadline].
+// [ErrDeadline]. A share set by [Shaper.Scale] stays.
 //
 // An invalid rate, or a Shaper made by [NewFrom] of a schedule whose rate cannot
 // be set, is an error that changes nothing.
 func (s *Shaper) SetRate(r scheduler.Rate) error {
 	s.lock()
 	defer s.unlock()
+	return s.setRateLocked(r, s.share)
+}
+
+// Scale sets the part of the rate that is used, num/den of it, for as long as a partner
+// allows less than agreed. It applies at once, as [Shaper.SetRate] does, which sets what
+// it is a part of. 1/1 is all of it.
+//
+// A num below 1 or above den, and a Shaper whose rate cannot be set, is an error that
+// changes nothing.
+func (s *Shaper) Scale(num, den int64) error {
+	if num < 1 || num > den {
+		return fmt.Errorf("shaper: share %d/%d: must be above 0 and at most 1", num, den)
+	}
+	s.lock()
+	defer s.unlock()
+	return s.setRateLocked(s.full, share{num, den})
+}
+
+// A share is the part of a rate that is used.
+type share struct{ num, den int64 }
+
+var whole = share{1, 1}
+
+func (s *Shaper) setRateLocked(full scheduler.Rate, part share) error {
 	pacer, ok := s.pacer.(interface {
 		SetRate(now time.Time, r scheduler.Rate) error
 	})
 	if !ok {
-		return fmt.Errorf("shaper: rate %v: the rate of a %T cannot be set", r, s.pacer)
+		return fmt.Errorf("shaper: rate %v: the rate of a %T cannot be set", full, s.pacer)
+	}
+	r := full
+	if part != whole {
+		var err error
+		if r, err = full.Scale(part.num, part.den); err != nil {
+			return fmt.Errorf("shaper: %w", err)
+		}
 	}
 	now := s.time.now()
 	s.settleLocked(now)
 	if err := pacer.SetRate(now, r); err != nil {
 		return fmt.Errorf("shaper: %w", err)
 	}
+	s.full, s.share = full, part
 	s.boundBacklogLocked()
 	s.dismissLateLocked(now)
 	s.dispatchLocked(now)

@@ -31,10 +31,13 @@ type Shaper struct {
 	time       timeline
 	sched      scheduler.Scheduler // all limits together
 	pacer      scheduler.Scheduler // the one that SetRate changes
-	maxBacklog time.Duration       // the shortest wait that is refused; 0: none
+	full       scheduler.Rate      // as set; the pacer runs at a share of it
+	share      share
+	maxBacklog time.Duration // the shortest wait that is refused; 0: none
 	line       line
 	nextDue    time.Time // when the head is due, unless the line is paused
 	gate       gate
+	places     places
 	life       lifecycle
 	counts     counts
 	lag        time.Duration // how late those were who left the line last, up to the tolerance
@@ -93,6 +96,11 @@ func newShaper(pacer scheduler.Scheduler, c config, base timebase, stock *stock)
 		sched:    pacer,
 		pacer:    pacer,
 		stock:    stock,
+		share:    whole,
+		places:   places{most: c.maxInFlight},
+	}
+	if rated, ok := pacer.(interface{ Rate() scheduler.Rate }); ok {
+		s.full = rated.Rate()
 	}
 	if len(c.limits) > 0 {
 		s.sched = scheduler.All(append([]scheduler.Scheduler{pacer}, c.limits...)...)

@@ -12,13 +12,13 @@ import (
 //
 // The counts are of calls, not of units, since the Shaper was made.
 type Stats struct {
-	Submitted int64 // calls of Wait, WaitN, Do, Allow and AllowN
+	Submitted int64 // calls that asked, and charges
 	Left      int64 // calls that left
 	Cancelled int64 // calls whose context ended before they left
 	Refused   int64 // calls that were refused
 	Waiting   int64 // calls in the line now
 	Units     int64 // the units of the calls in the line
-	InFlight  int64 // functions that Do runs now
+	InFlight  int64 // calls of Acquire that are not released yet, and of Do
 
 	Rate      scheduler.Rate // the rate; the zero Rate if the schedule has none
 	Paused    bool
@@ -28,7 +28,6 @@ type Stats struct {
 // counts are the events that Stats tells of, but for the calls of the express.
 type counts struct {
 	submitted, left, cancelled, refused int64
-	inFlight                            int64
 }
 
 // Stats returns a snapshot.
@@ -43,7 +42,7 @@ func (s *Shaper) Stats() Stats {
 		Refused:   s.counts.refused,
 		Waiting:   int64(s.line.len),
 		Units:     s.line.units,
-		InFlight:  s.counts.inFlight,
+		InFlight:  s.places.taken,
 		Paused:    s.gate.paused,
 	}
 	if rated, ok := s.pacer.(interface{ Rate() scheduler.Rate }); ok {
@@ -51,10 +50,4 @@ func (s *Shaper) Stats() Stats {
 	}
 	st.HeldUntil = s.heldUntilLocked()
 	return st
-}
-
-func (s *Shaper) addInFlight(n int64) {
-	s.lock()
-	defer s.unlock()
-	s.counts.inFlight += n
 }

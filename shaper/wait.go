@@ -31,19 +31,19 @@ func (s *Shaper) WaitN(ctx context.Context, cost int) error {
 	if dead == nil && s.express.leave(read, int64(cost)) {
 		return nil
 	}
-	return s.wait(ctx, dead, read, int64(cost))
+	return s.wait(ctx, dead, read, int64(cost), false)
 }
 
 // wait is the rest of WaitN. A context is its user's code, so it is asked while no lock
 // is held.
-func (s *Shaper) wait(ctx context.Context, dead error, read time.Duration, cost int64) error {
+func (s *Shaper) wait(ctx context.Context, dead error, read time.Duration, cost int64, place bool) error {
 	var deadline time.Time
 	var done <-chan struct{}
 	if dead == nil {
 		deadline, _ = ctx.Deadline()
 		done = ctx.Done()
 	}
-	c, err := s.enter(dead, deadline, read, cost)
+	c, err := s.enter(dead, deadline, read, cost, place)
 	if c == nil {
 		return err
 	}
@@ -63,21 +63,28 @@ func (s *Shaper) AllowN(cost int) bool {
 	s.lock()
 	defer s.unlock()
 	s.counts.submitted++
-	if s.admissibleLocked(int64(cost)) == nil && s.leaveLocked(s.arriveLocked(read), int64(cost)) {
+	if s.admissibleLocked(int64(cost)) == nil && s.leaveLocked(s.arriveLocked(read), int64(cost), false) {
 		return true
 	}
 	s.counts.refused++
 	return false
 }
 
+// LeaveNow reports whether a call of the given cost has left at once. A no counts as
+// nothing and means only that [Shaper.WaitN] has to be asked: unlike [Shaper.AllowN],
+// LeaveNow says yes only where no lock is needed for it. It is for callers who do
+// something before they wait, such as looking at the clock.
+func (s *Shaper) LeaveNow(cost int) bool {
+	return s.express.leave(s.time.since(), int64(cost))
+}
+
 // Do waits as [Shaper.Wait] does and then runs f, which counts as in flight until
-// it returns. It returns the error of either.
+// it returns; see [WithMaxInFlight]. It returns the error of either.
 func (s *Shaper) Do(ctx context.Context, f func(context.Context) error) error {
-	if err := s.Wait(ctx); err != nil {
+	if err := s.Acquire(ctx, 1); err != nil {
 		return err
 	}
-	s.addInFlight(1)
-	defer s.addInFlight(-1)
+	defer s.Release()
 	return f(ctx)
 }
 
@@ -92,7 +99,7 @@ func (s *Shaper) Delay() time.Duration {
 
 // enter is for a call that arrives. It returns the call if it waits now, and nil if it
 // has left at once or is turned away with an error. A deadline of zero is none.
-func (s *Shaper) enter(dead error, deadline time.Time, read time.Duration, cost int64) (*call, error) {
+func (s *Shaper) enter(dead error, deadline time.Time, read time.Duration, cost int64, place bool) (*call, error) {
 	s.lock()
 	defer s.unlock()
 	s.counts.submitted++
@@ -104,10 +111,10 @@ func (s *Shaper) enter(dead error, deadline time.Time, read time.Duration, cost 
 		return nil, s.refuseLocked(reason, cost, 0)
 	}
 	now := s.arriveLocked(read)
-	if s.leaveLocked(now, cost) {
+	if s.leaveLocked(now, cost, place) {
 		return nil, nil
 	}
-	return s.joinLocked(now, deadline, cost)
+	return s.joinLocked(now, deadline, cost, place)
 }
 
 // arriveLocked returns the present for somebody who arrives. If the timer of the head
@@ -134,11 +141,11 @@ func (s *Shaper) admissibleLocked(cost int64) error {
 
 // leaveLocked lets a newcomer leave if nobody waits, nothing is held and it is
 // due.
-func (s *Shaper) leaveLocked(now time.Time, cost int64) bool {
-	if s.line.head != nil || !s.gate.openLocked(now) || s.sched.Next(now, 0, cost).After(now) {
+func (s *Shaper) leaveLocked(now time.Time, cost int64, place bool) bool {
+	if s.line.head != nil || !s.gate.openLocked(now) || place && !s.places.free() || s.sched.Next(now, 0, cost).After(now) {
 		return false
 	}
-	s.departLocked(s.claimLocked(now, cost), now, cost)
+	s.departLocked(s.claimLocked(now, cost), now, cost, place)
 	return true
 }
 
@@ -161,7 +168,7 @@ func (s *Shaper) claimLocked(now time.Time, cost int64) time.Time {
 
 // joinLocked predicts when a newcomer would leave. If nothing speaks against that
 // wait, it joins the line.
-func (s *Shaper) joinLocked(now, deadline time.Time, cost int64) (*call, error) {
+func (s *Shaper) joinLocked(now, deadline time.Time, cost int64, place bool) (*call, error) {
 	due := s.dueLocked(now, s.line.units, cost)
 	// Behind a pause nothing may be in the way, but to wait it has all the same.
 	delay := max(due.Sub(now), 1)
@@ -186,7 +193,7 @@ func (s *Shaper) joinLocked(now, deadline time.Time, cost int64) (*call, error) 
 	}
 
 	c := s.stock.take()
-	c.cost, c.arrived, c.deadline = cost, now, deadline
+	c.cost, c.place, c.arrived, c.deadline = cost, place, now, deadline
 	s.line.push(c)
 	if s.line.head == c {
 		s.dispatchLocked(now)

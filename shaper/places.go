@@ -1,0 +1,44 @@
+package shaper
+
+import (
+	"context"
+	"time"
+)
+
+// places are what calls in flight occupy, from when they leave until they are released.
+type places struct {
+	most  int64 // 0: no bound
+	taken int64
+	// freedAt is when one became free after all had been taken: nobody who needs a place
+	// was due before.
+	freedAt time.Time
+}
+
+func (p *places) free() bool { return p.most == 0 || p.taken < p.most }
+
+// Acquire waits as [Shaper.WaitN] does. The call counts as in flight then, until
+// [Shaper.Release]. With [WithMaxInFlight] it leaves only when fewer are in flight than
+// may be; those behind it wait as well, whatever they ask for. How long that takes nobody
+// can tell, so a prediction, and a refusal for a deadline, is as if a place became free
+// at once.
+//
+// If Acquire returns nil, Release must be called exactly once.
+func (s *Shaper) Acquire(ctx context.Context, cost int) error {
+	return s.wait(ctx, ctx.Err(), s.time.since(), int64(cost), true)
+}
+
+// Release says that a call is no more in flight. Without one it panics.
+func (s *Shaper) Release() {
+	s.lock()
+	defer s.unlock()
+	if s.places.taken == 0 {
+		panic("shaper: Release without Acquire")
+	}
+	full := !s.places.free()
+	s.places.taken--
+	if full {
+		now := s.time.now()
+		s.places.freedAt = now
+		s.dispatchLocked(now)
+	}
+}
