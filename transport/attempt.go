@@ -1,29 +1,74 @@
 package transport
 
 import (
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptrace"
 	"sync/atomic"
 )
 
-// charger is a [Waiter] that can be told of units that left without asking.
-type charger interface {
-	Charge(cost int)
-}
-
-// traced returns req with a trace that charges every attempt after the first one.
+// attemptCounter decides whose attempts on the wire are counted.
 //
 // net/http resends by itself what met a dead idle connection (if the method is
 // idempotent or the request has an Idempotency-Key), and what an HTTP/2 server
 // answers with GOAWAY or REFUSED_STREAM. A partner counts each attempt, and each gets
-// a connection first. It cannot be held back any more, so it is charged, and those
-// behind it wait longer.
-func traced(req *http.Request, c charger, cost int) *http.Request {
-	var attempts atomic.Int64 // net/http may call from several goroutines
-	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
-		if attempts.Add(1) > 1 {
-			c.Charge(cost)
+// a connection first, which a trace in the request's context can see. A trace costs a
+// copy of the request, in vain where there is no net/http below. So a base of an unknown
+// kind is watched at first, and then from time to time, until it has shown one.
+type attemptCounter struct {
+	net  atomic.Bool // net/http is below
+	sent atomic.Uint32
+}
+
+const (
+	watchFirst = 16
+	watchEvery = 1024
+)
+
+func newAttemptCounter(base http.RoundTripper) *attemptCounter {
+	c := &attemptCounter{}
+	c.net.Store(isNet(base))
+	return c
+}
+
+// isNet reports whether a base is net/http, or says that it wraps it.
+func isNet(base http.RoundTripper) bool {
+	for {
+		switch b := base.(type) {
+		case nil, *http.Transport:
+			return true
+		case interface{ Unwrap() http.RoundTripper }:
+			base = b.Unwrap()
+		default:
+			return false
 		}
-	}}
-	return req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
+	}
+}
+
+// wanted reports whether the attempts of the next request are to be counted.
+func (c *attemptCounter) wanted() bool {
+	if c.net.Load() {
+		return true
+	}
+	if c.sent.Load() < watchFirst {
+		c.sent.Add(1)
+		return true
+	}
+	return rand.Uint32()%watchEvery == 0
+}
+
+// traced returns req with a trace that charges every attempt after the first one. It
+// cannot be held back any more; those behind it wait longer.
+func (t *Transport) traced(req *http.Request, p *passage) *http.Request {
+	var attempts atomic.Int64 // net/http may call from several goroutines
+	key, cost, trace := p.key, p.cost, p.trace
+	return req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) {
+			t.counts.net.Store(true)
+			if attempts.Add(1) > 1 {
+				t.pace.charge(key, int(cost))
+				t.tell(trace, extraAttempt, Event{Key: key, Cost: cost})
+			}
+		},
+	}))
 }

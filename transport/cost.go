@@ -12,11 +12,6 @@ import (
 // Waiter itself refuses keeps the Waiter's own reason.
 var ErrCost = errors.New("transport: cost cannot be paid")
 
-// costWaiter is a [Waiter] at which a request can count as more than one unit.
-type costWaiter interface {
-	WaitN(ctx context.Context, cost int) error
-}
-
 // WithCost has f say how many units a request costs, for partners that count
 // message parts or points instead of requests. Without it, or with a nil f, a
 // request costs 1. [ContextWithCost] overrides it for a single call.
@@ -30,43 +25,29 @@ func WithCost(f func(*http.Request) int64) Option {
 	return func(c *config) { c.cost = f }
 }
 
-type costKey struct{}
-
 // ContextWithCost returns a context whose requests cost the given number of units,
 // whatever [WithCost] says. It applies to every hop if the request is redirected,
 // since all of them share the context. A cost below 1 refuses the request with
 // [ErrCost].
 func ContextWithCost(ctx context.Context, cost int64) context.Context {
-	return context.WithValue(ctx, costKey{}, cost)
+	return perCall{cost: &cost}.in(ctx)
 }
 
-// costOf returns what the request costs according to, in this order, its context,
-// WithCost, and the default of 1.
-func (t *Transport) costOf(req *http.Request) int64 {
-	if cost, ok := req.Context().Value(costKey{}).(int64); ok {
-		return cost
-	}
-	if t.cost != nil {
-		return t.cost(req)
-	}
-	return 1
-}
-
-// wait blocks until cost units may leave.
-func (t *Transport) wait(ctx context.Context, cost int64) error {
+// payable returns why a cost cannot be paid at this pace.
+func (t *Transport) payable(cost int64) error {
 	switch {
-	case cost == 1:
-		return t.waiter.Wait(ctx) // every Waiter can
+	case cost == 1: // at every Waiter
+		return nil
 	case cost < 1:
 		// Not left to the Waiter: x/time's Limiter takes a negative cost as
 		// capacity handed back.
 		return fmt.Errorf("%w: %d is below 1", ErrCost, cost)
-	case t.costs == nil:
+	case t.pace.waitN == nil:
 		return fmt.Errorf("%w: %d asked of a Waiter without WaitN", ErrCost, cost)
 	case int64(int(cost)) != cost:
 		// On 32-bit machines. Cut to size it would be a small cost, or a negative
 		// one.
 		return fmt.Errorf("%w: %d does not fit an int", ErrCost, cost)
 	}
-	return t.costs.WaitN(ctx, int(cost))
+	return nil
 }

@@ -28,8 +28,8 @@ type Error struct {
 	// Reason is the error of the Waiter, of the context that ended in the line, or
 	// one that wraps ErrCost.
 	Reason error
-	// Key names the partner: scheme and host in lower case without the default
-	// port, such as "https://api.example". It is empty for a request without URL.
+	// Key is that of a Transport made by NewKeyed. Otherwise it names the partner's host
+	// as [HostKey] does. It is empty for a request without URL.
 	Key string
 	// Waited is the time that the request spent in the line.
 	Waited time.Duration
@@ -42,6 +42,9 @@ type Error struct {
 	// HeldUntil is when the hold ends that kept the request back, if the Waiter
 	// tells of one. It is the zero Time if the pace alone was the reason.
 	HeldUntil time.Time
+	// Status is the status code by which the partner has set that hold, if the Transport
+	// has seen it: 429, as a rule.
+	Status int
 }
 
 var _ net.Error = (*Error)(nil)
@@ -49,18 +52,28 @@ var _ net.Error = (*Error)(nil)
 // newError describes the Waiter's refusal of a request that waited for it.
 func newError(reason error, key string, waited time.Duration) *Error {
 	e := &Error{Reason: reason, Key: key, Waited: waited}
+	if wait := wouldWait(reason); wait > 0 {
+		e.Wait = wait
+		e.RetryAt = time.Now().Add(wait)
+	}
+	e.HeldUntil = heldUntil(reason)
+	return e
+}
+
+func wouldWait(reason error) time.Duration {
 	var predicted interface{ WouldWait() time.Duration }
 	if errors.As(reason, &predicted) {
-		if wait := predicted.WouldWait(); wait > 0 {
-			e.Wait = wait
-			e.RetryAt = time.Now().Add(wait)
-		}
+		return predicted.WouldWait()
 	}
+	return 0
+}
+
+func heldUntil(reason error) time.Time {
 	var held interface{ HeldUntil() time.Time }
 	if errors.As(reason, &held) {
-		e.HeldUntil = held.HeldUntil()
+		return held.HeldUntil()
 	}
-	return e
+	return time.Time{}
 }
 
 // Error names the partner, the time waited, the wait that was needed if it is
@@ -74,6 +87,9 @@ func (e *Error) Error() string {
 	fmt.Fprintf(&b, "not sent, waited %v", e.Waited)
 	if e.Wait > 0 {
 		fmt.Fprintf(&b, ", would need %v", e.Wait)
+	}
+	if e.Status != 0 {
+		fmt.Fprintf(&b, ", held by the partner (status %d) until %s", e.Status, e.HeldUntil.UTC().Format(time.RFC3339))
 	}
 	fmt.Fprintf(&b, ": %v", e.Reason)
 	return b.String()

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// hostKey names the partner that u belongs to: scheme and host in lower case,
+// HostKey names the partner that u belongs to: scheme and host in lower case,
 // without the scheme's default port, as in "https://api.example" or
 // "http://[2001:db8::1]:8080". Spellings that reach the same partner share one key.
 //
 // Keys end up in errors, metrics and logs, so nothing else of u gets in: no user,
 // password, path, query or fragment, and no control character. A key is itself a
 // URL, and the key of that URL is the same key.
-func hostKey(u *url.URL) string {
+func HostKey(u *url.URL) string {
 	scheme := strings.ToLower(u.Scheme)
 	host := withoutPort(strings.ToLower(withoutZone(bareHost(u.Host))), defaultPort(scheme))
 	// URL.String escapes what cannot stand in a host, for instance a line break.

@@ -33,7 +33,7 @@ func TestHostKey(t *testing.T) {
 	} {
 		u, err := url.Parse(raw)
 		require.NoError(t, err)
-		require.Equal(t, want, hostKey(u), raw)
+		require.Equal(t, want, HostKey(u), raw)
 	}
 }
 
@@ -52,7 +52,7 @@ func TestHostKeyOfHandMadeURL(t *testing.T) {
 		"":                           "http:",
 	} {
 		u := &url.URL{Scheme: "HTTP", Host: host, Path: "/secret", RawQuery: "secret", Opaque: "//secret"}
-		require.Equal(t, want, hostKey(u), host)
+		require.Equal(t, want, HostKey(u), host)
 	}
 }
 
@@ -67,19 +67,19 @@ func FuzzHostKey(f *testing.F) {
 		f.Add(raw)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		byHand := hostKey(&url.URL{Scheme: "http", Host: raw})
+		byHand := HostKey(&url.URL{Scheme: "http", Host: raw})
 		noOtherPart(t, byHand, "http:")
 
 		u, err := url.Parse(raw)
 		if err != nil {
 			return
 		}
-		key := hostKey(u)
+		key := HostKey(u)
 		noOtherPart(t, key, u.Scheme+":")
-		require.Equal(t, hostKey(&url.URL{Scheme: u.Scheme, Host: u.Host}), key, "something else than scheme and host shows")
+		require.Equal(t, HostKey(&url.URL{Scheme: u.Scheme, Host: u.Host}), key, "something else than scheme and host shows")
 		again, err := url.Parse(key)
 		require.NoError(t, err)
-		require.Equal(t, key, hostKey(again))
+		require.Equal(t, key, HostKey(again))
 	})
 }
 

@@ -5,63 +5,38 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"github.com/sluice-go/sluice/transport/feedback"
 )
 
-// Waiter decides when a request may leave.
-//
-// Wait blocks until one unit may leave and returns nil, or returns why it may not.
-// It must be safe for concurrent use and must return when ctx ends. A cost other
-// than 1 needs a Waiter that has, as *shaper.Shaper and *rate.Limiter do,
-//
-//	WaitN(ctx context.Context, cost int) error
-//
-// and what net/http resends below the Transport is charged to a Waiter that has, as
-// *shaper.Shaper does,
-//
-//	Charge(cost int)
-//
-// An error of the Waiter may say more about itself through three optional methods,
-// looked for with [errors.As]:
-//
-//	Timeout() bool             // refused because of a deadline or a longest allowed delay
-//	WouldWait() time.Duration  // the wait that was needed; 0 means unknown
-//	HeldUntil() time.Time      // the end of a hold that was in the way; zero means none
-//
-// The errors of x/time's Limiter have neither, and its error for a deadline that it
-// cannot meet does not match [context.DeadlineExceeded]: it reaches the caller as
-// an [*Error] that is no timeout.
-type Waiter interface {
-	Wait(ctx context.Context) error
-}
-
-// Option changes how a [Transport] works. Most need none. A nil Option is a programming
-// error and panics.
-type Option func(*config)
-
-type config struct {
-	cost func(*http.Request) int64
-}
-
 // Transport is an [http.RoundTripper] that lets each request wait its turn before
-// it is sent. Start with [New]; the zero Transport has no Waiter and cannot be
-// used.
+// it is sent, and holds the line when the partner refuses one. Start with [New], or with
+// [NewKeyed] for a pace of its own for each partner; the zero Transport has no Waiter and
+// cannot be used.
 //
 // It keeps the contract of [http.RoundTripper] to the letter: the request is never
-// changed, its body is closed on every path, and err is nil whenever the base
-// obtained a response. It starts no goroutine. A request that need not wait gets no
-// allocation but the trace that counts its attempts, and that only if the Waiter can
-// be charged for them; the base sees a copy of the request with that trace then.
+// changed, its body is closed on every path, and err is nil whenever a response was
+// obtained: a refusal of the partner's is a response. It starts no goroutine. A request
+// that need not wait costs no allocation but those of counting its attempts on the wire,
+// and those only above net/http; the base sees a copy of the request then.
 //
 // A Transport is safe for concurrent use if its base and its Waiter are.
 type Transport struct {
 	base   http.RoundTripper // nil: http.DefaultTransport
-	waiter Waiter
-	costs  costWaiter // the waiter again if it takes costs, else nil
-	resent charger    // and again if it can be charged
+	key    func(*http.Request) string
+	keyed  bool
+	pace   pace
+	simple bool            // a request can leave by LeaveNow, and has nothing to be asked about
+	counts *attemptCounter // nil: nobody could be charged
+	memory refusals
+	places inFlight
+	budget budget
 	config
 }
 
-// New returns a Transport that sends requests through base when w says so.
+// New returns a Transport that sends requests through base when w says so. All requests
+// share the one pace, and what one partner refuses holds them all: for several partners
+// there is [NewKeyed].
 //
 // A nil base means [http.DefaultTransport] as it is at the time of each request.
 // New panics if w is nil: a Transport without a pace is a mistake in the program,
@@ -70,11 +45,37 @@ func New(base http.RoundTripper, w Waiter, opts ...Option) *Transport {
 	if w == nil {
 		panic("transport: New called with a nil Waiter")
 	}
-	t := &Transport{base: base, waiter: w}
-	t.costs, _ = w.(costWaiter)
-	t.resent, _ = w.(charger)
+	return newTransport(base, func(*http.Request) string { return "" }, false, paceOf(w), opts)
+}
+
+// NewKeyed returns a Transport that sends requests through base when g says so for their
+// key. A nil key function means [HostKey]: a pace for each partner's host. Keys get into
+// errors and traces, so they should hold no secrets: a short hash of a credential does as
+// well as the credential.
+//
+// A nil base means [http.DefaultTransport] as it is at the time of each request. NewKeyed
+// panics if g is nil.
+func NewKeyed(base http.RoundTripper, key func(*http.Request) string, g KeyedWaiter, opts ...Option) *Transport {
+	if g == nil {
+		panic("transport: NewKeyed called with a nil KeyedWaiter")
+	}
+	if key == nil {
+		key = func(req *http.Request) string { return HostKey(req.URL) }
+	}
+	return newTransport(base, key, true, paceOfKeyed(g), opts)
+}
+
+func newTransport(base http.RoundTripper, key func(*http.Request) string, keyed bool, p pace, opts []Option) *Transport {
+	t := &Transport{base: base, key: key, keyed: keyed, pace: p, config: config{maxHold: defaultMaxHold}}
 	for _, opt := range opts {
 		opt(&t.config)
+	}
+	if p.charge != nil {
+		t.counts = newAttemptCounter(base)
+	}
+	t.simple = p.leaveNow != nil && !keyed && t.cost == nil && t.maxInFlight == 0
+	if t.retry != nil {
+		t.budget.share, t.budget.saved = t.retry.Budget, maxSaved
 	}
 	return t
 }
@@ -84,24 +85,79 @@ func New(base http.RoundTripper, w Waiter, opts ...Option) *Transport {
 // If the request's context has ended before the call, the plain error of that
 // context is returned. Any other reason not to send is returned as an [*Error],
 // never wrapped. Once the base has the request, its answer is returned as it came,
-// and closing the request's body is the base's duty.
+// and closing the request's body is the base's duty. With [WithRetry] it may be the
+// answer to a later attempt.
 //
 // Only the context ends a wait: the deprecated channel Request.Cancel is left to
 // the base.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	cost, err := t.admit(req)
-	if err != nil {
-		return nil, err
+	var p passage
+	if !t.pass(req, &p) {
+		if err := t.admit(req, &p); err != nil {
+			return nil, err
+		}
 	}
-	return t.send(req, cost)
+	if t.maxInFlight == 0 {
+		return t.exchange(req, &p)
+	}
+	answered := false
+	defer func() { // a base may panic
+		if !answered {
+			t.places.free(p.key)
+		}
+	}()
+	resp, err := t.exchange(req, &p)
+	answered = true
+	t.places.follow(p.key, resp)
+	return resp, err
+}
+
+// exchange sends an admitted request, once or until the answer can stay.
+func (t *Transport) exchange(req *http.Request, p *passage) (*http.Response, error) {
+	resp, err := t.send(req, p)
+	if t.retry != nil {
+		return t.retryWhile(req, p, resp, err)
+	}
+	return resp, err
+}
+
+// A passage is one request on its way.
+type passage struct {
+	key     string
+	cost    int64
+	trace   *Trace
+	known   int64            // how many refusals were known when it was sent
+	verdict feedback.Verdict // on the latest answer
 }
 
 var errNoURL = errors.New("request has no URL")
 
-// admit returns what the request costs once it may be sent. Otherwise it closes the
-// request's body and tells why not.
-func (t *Transport) admit(req *http.Request) (cost int64, err error) {
-	// Deferred, so that a Waiter or a cost function that panics leaks no body
+// pass reports whether the request has left without waiting. It is for those about which
+// no function of the user's has to be asked. Whatever else it finds is left to admit.
+func (t *Transport) pass(req *http.Request, p *passage) bool {
+	ctx := req.Context()
+	if !t.simple || ctx.Err() != nil || req.URL == nil {
+		return false
+	}
+	call := perCallOf(ctx)
+	p.cost = 1
+	if call != nil {
+		p.trace = call.trace
+		if call.cost != nil {
+			p.cost = *call.cost
+		}
+	}
+	if int64(int(p.cost)) != p.cost || !t.pace.leaveNow("", int(p.cost)) {
+		return false
+	}
+	t.left(p, 0)
+	return true
+}
+
+// admit returns once the request may be sent. Otherwise it closes the request's body and
+// tells why not.
+func (t *Transport) admit(req *http.Request, p *passage) error {
+	// Deferred, so that a Waiter or a function of the user's that panics leaks no body
 	// either.
 	admitted := false
 	defer func() {
@@ -114,35 +170,114 @@ func (t *Transport) admit(req *http.Request) (cost int64, err error) {
 	// the pace.
 	ctx := req.Context()
 	if err := ctx.Err(); err != nil {
-		return 0, err
+		return err
 	}
 	// No base can send it, so it must not take a slot from a request that can be
 	// sent.
 	if req.URL == nil {
-		return 0, &Error{Reason: errNoURL}
+		return &Error{Reason: errNoURL}
 	}
 
-	arrived := time.Now()
-	cost = t.costOf(req)
-	if err := t.wait(ctx, cost); err != nil {
-		return 0, newError(err, hostKey(req.URL), time.Since(arrived))
+	p.key = t.key(req)
+	p.cost = 1
+	call := perCallOf(ctx)
+	if call != nil {
+		p.trace = call.trace
+	}
+	switch {
+	case call != nil && call.cost != nil:
+		p.cost = *call.cost
+	case t.cost != nil:
+		p.cost = t.cost(req)
+	}
+	if t.maxInFlight == 0 && t.pace.leaveNow != nil && int64(int(p.cost)) == p.cost && t.pace.leaveNow(p.key, int(p.cost)) {
+		t.left(p, 0)
+	} else if err := t.queue(ctx, req, p); err != nil {
+		return err
 	}
 	admitted = true
-	return cost, nil
+	return nil
 }
 
-// send hands an admitted request to the base. What the partner answers passes here,
-// so this is where it can be listened to.
-func (t *Transport) send(req *http.Request, cost int64) (*http.Response, error) {
-	if t.resent == nil {
-		return t.Unwrap().RoundTrip(req)
+// queue waits for a place among those in flight, if they are bounded, and for the pace.
+func (t *Transport) queue(ctx context.Context, req *http.Request, p *passage) error {
+	arrived := time.Now()
+	t.tell(p.trace, enqueued, Event{Key: p.key, Cost: p.cost})
+	err := t.payable(p.cost)
+	if err == nil {
+		err = t.delayed(ctx, arrived, func(ctx context.Context) error { return t.line(ctx, p) })
 	}
-	counted := traced(req, t.resent, int(cost)) // wait has made sure that it fits
-	resp, err := t.Unwrap().RoundTrip(counted)
+	waited := time.Since(arrived)
+	if err != nil {
+		e := newError(err, t.name(req, p), waited)
+		if !e.HeldUntil.IsZero() {
+			e.Status = t.memory.status(p.key)
+		}
+		t.tell(p.trace, refused, Event{Key: p.key, Cost: p.cost, Waited: waited, Err: e})
+		return e
+	}
+	t.left(p, waited)
+	return nil
+}
+
+// line waits for a place, which is kept if the request may leave, and then for the pace:
+// units that were granted must not wait any more.
+func (t *Transport) line(ctx context.Context, p *passage) (err error) {
+	if t.maxInFlight > 0 {
+		if err := t.places.take(ctx, p.key, t.maxInFlight); err != nil {
+			return err
+		}
+		left := false
+		defer func() { // a Waiter may panic
+			if !left {
+				t.places.free(p.key)
+			}
+		}()
+		err = t.waitUnits(ctx, p)
+		left = err == nil
+		return err
+	}
+	return t.waitUnits(ctx, p)
+}
+
+// left is called when a request may be sent.
+func (t *Transport) left(p *passage, waited time.Duration) {
+	p.known = t.memory.known()
+	if !t.memory.empty() {
+		t.probe(p)
+	}
+	if p.trace != nil || t.hooks != nil {
+		t.tell(p.trace, granted, Event{Key: p.key, Cost: p.cost, Waited: waited})
+	}
+}
+
+func (t *Transport) waitUnits(ctx context.Context, p *passage) error {
+	if p.cost == 1 {
+		return t.pace.wait(ctx, p.key)
+	}
+	return t.pace.waitN(ctx, p.key, int(p.cost)) // payable has made sure that it fits
+}
+
+// send hands an admitted request to the base and listens to the answer.
+func (t *Transport) send(req *http.Request, p *passage) (*http.Response, error) {
+	base, counted := t.Unwrap(), req
+	if t.counts != nil && t.counts.wanted() {
+		counted = t.traced(req, p)
+	}
+	resp, err := base.RoundTrip(counted)
 	if resp != nil && resp.Request == counted {
 		resp.Request = req // the caller knows no other
 	}
+	t.listen(p, resp)
 	return resp, err
+}
+
+// name is what errors call the partner.
+func (t *Transport) name(req *http.Request, p *passage) string {
+	if t.keyed {
+		return p.key
+	}
+	return HostKey(req.URL)
 }
 
 // Unwrap returns the base, so that code which looks for a certain transport below

@@ -1,0 +1,22 @@
+package transport
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	firstBackoff = time.Second
+	maxBackoff   = time.Minute
+)
+
+// backoff returns how long to stay away after the n-th refusal in a row that states no
+// time: 1 s, doubled each time, up to a minute. Up to a quarter comes on top, so that
+// processes which were refused together do not come back together.
+func backoff(n int) time.Duration {
+	d := maxBackoff
+	if n < 7 {
+		d = firstBackoff << (n - 1)
+	}
+	return min(d+time.Duration(rand.Int64N(int64(d/4))), maxBackoff)
+}

@@ -1,0 +1,110 @@
+package transport
+
+import (
+	"context"
+	"time"
+)
+
+// Waiter decides when a request may leave.
+//
+// Wait blocks until one unit may leave and returns nil, or returns why it may not.
+// It must be safe for concurrent use and must return when ctx ends. A Waiter may have
+// more methods, which *shaper.Shaper all has; what a Transport does with them is in the
+// package documentation:
+//
+//	WaitN(ctx context.Context, cost int) error  // a cost other than 1
+//	LeaveNow(cost int) bool                     // leaves at once, or counts as nothing
+//	Charge(cost int)                            // what left without asking
+//	HoldUntil(t time.Time)                      // nobody leaves before t
+//	Scale(num, den int64) error                 // runs at a part of its rate
+//
+// An error of the Waiter may say more about itself through three optional methods,
+// looked for with [errors.As]:
+//
+//	Timeout() bool             // refused because of a deadline or a longest allowed delay
+//	WouldWait() time.Duration  // the wait that was needed; 0 means unknown
+//	HeldUntil() time.Time      // the end of a hold that was in the way; zero means none
+//
+// x/time's *rate.Limiter is a Waiter with WaitN. Its errors have none of these, and the
+// one for a deadline that it cannot meet does not match [context.DeadlineExceeded]: it
+// reaches the caller as an [*Error] that is no timeout.
+type Waiter interface {
+	Wait(ctx context.Context) error
+}
+
+// KeyedWaiter is a [Waiter] for each key, as *shaper.Group[string] is. It may have the
+// same further methods, each with a key:
+//
+//	WaitN(ctx context.Context, key string, cost int) error
+//	LeaveNow(key string, cost int) bool
+//	Charge(key string, cost int) error
+//	HoldUntil(key string, t time.Time) error
+//	Scale(key string, num, den int64) error
+type KeyedWaiter interface {
+	Wait(ctx context.Context, key string) error
+}
+
+// A pace is a Waiter or a KeyedWaiter with what it can do. A function is nil if it
+// cannot; a Waiter ignores the key.
+type pace struct {
+	wait     func(ctx context.Context, key string) error
+	waitN    func(ctx context.Context, key string, cost int) error
+	leaveNow func(key string, cost int) bool
+	charge   func(key string, cost int)
+	hold     func(key string, t time.Time)
+	scale    func(key string, num, den int64)
+}
+
+func paceOf(w Waiter) pace {
+	p := pace{wait: func(ctx context.Context, _ string) error { return w.Wait(ctx) }}
+	if w, ok := w.(interface {
+		WaitN(ctx context.Context, cost int) error
+	}); ok {
+		p.waitN = func(ctx context.Context, _ string, cost int) error { return w.WaitN(ctx, cost) }
+	}
+	if w, ok := w.(interface{ LeaveNow(cost int) bool }); ok {
+		p.leaveNow = func(_ string, cost int) bool { return w.LeaveNow(cost) }
+	}
+	if w, ok := w.(interface{ Charge(cost int) }); ok {
+		p.charge = func(_ string, cost int) { w.Charge(cost) }
+	}
+	if w, ok := w.(interface{ HoldUntil(t time.Time) }); ok {
+		p.hold = func(_ string, t time.Time) { w.HoldUntil(t) }
+	}
+	if w, ok := w.(interface{ Scale(num, den int64) error }); ok {
+		p.scale = func(_ string, num, den int64) { _ = w.Scale(num, den) }
+	}
+	return p
+}
+
+// The errors of what follows are about keys that cannot be made, for which nobody can
+// wait either, and about rates that cannot be set: there is nothing to be done.
+func paceOfKeyed(w KeyedWaiter) pace {
+	p := pace{wait: w.Wait}
+	if w, ok := w.(interface {
+		WaitN(ctx context.Context, key string, cost int) error
+	}); ok {
+		p.waitN = w.WaitN
+	}
+	if w, ok := w.(interface {
+		LeaveNow(key string, cost int) bool
+	}); ok {
+		p.leaveNow = w.LeaveNow
+	}
+	if w, ok := w.(interface {
+		Charge(key string, cost int) error
+	}); ok {
+		p.charge = func(key string, cost int) { _ = w.Charge(key, cost) }
+	}
+	if w, ok := w.(interface {
+		HoldUntil(key string, t time.Time) error
+	}); ok {
+		p.hold = func(key string, t time.Time) { _ = w.HoldUntil(key, t) }
+	}
+	if w, ok := w.(interface {
+		Scale(key string, num, den int64) error
+	}); ok {
+		p.scale = func(key string, num, den int64) { _ = w.Scale(key, num, den) }
+	}
+	return p
+}

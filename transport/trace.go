@@ -1,0 +1,88 @@
+package transport
+
+import (
+	"context"
+	"time"
+)
+
+// A Trace is a set of functions that are called at what happens to a request before it is
+// sent, and to its key because of it. Any of them may be nil. They run on the goroutine of
+// the request, or of net/http for ExtraAttempt, and the request waits for them: they
+// should be quick. They hold no more of the request than its key.
+type Trace struct {
+	// Enqueued: the request cannot leave at once.
+	Enqueued func(Event)
+	// Granted: the request may leave, after Waited.
+	Granted func(Event)
+	// Refused: the request is not sent, because of Err.
+	Refused func(Event)
+	// Held: the partner has answered with a refusal, and the key is held until Until.
+	Held func(Event)
+	// ExtraAttempt: net/http sends the request once more by itself, which is charged.
+	ExtraAttempt func(Event)
+	// Retried: the request is sent once more, because of [WithRetry].
+	Retried func(Event)
+}
+
+// An Event is what a [Trace] is told.
+type Event struct {
+	Key    string
+	Cost   int64
+	Waited time.Duration // in the line, so far
+	Err    error         // of Refused, and of a Retried that follows a failure to send
+	Status int           // the partner's, of Held and Retried
+	Until  time.Time     // of Held
+}
+
+// perCall is what a context says about its requests. It is one value, so that a request
+// has to search its context once.
+type perCall struct {
+	cost  *int64
+	trace *Trace
+}
+
+type perCallKey struct{}
+
+// perCallOf returns what a context says, or nil.
+func perCallOf(ctx context.Context) *perCall {
+	p, _ := ctx.Value(perCallKey{}).(*perCall)
+	return p
+}
+
+// in returns a context that says so, and what ctx says besides.
+func (p perCall) in(ctx context.Context) context.Context {
+	if before := perCallOf(ctx); before != nil {
+		if p.cost == nil {
+			p.cost = before.cost
+		}
+		if p.trace == nil {
+			p.trace = before.trace
+		}
+	}
+	return context.WithValue(ctx, perCallKey{}, &p)
+}
+
+// WithTrace returns a context whose requests call the functions of trace, before those
+// of [WithHooks]. Of two in one context the later one is called.
+func WithTrace(ctx context.Context, trace *Trace) context.Context {
+	return perCall{trace: trace}.in(ctx)
+}
+
+// tell calls a function of the context's trace and of the hooks.
+func (t *Transport) tell(trace *Trace, which func(*Trace) func(Event), e Event) {
+	for _, tr := range [2]*Trace{trace, t.hooks} {
+		if tr == nil {
+			continue
+		}
+		if f := which(tr); f != nil {
+			f(e)
+		}
+	}
+}
+
+func enqueued(t *Trace) func(Event)     { return t.Enqueued }
+func granted(t *Trace) func(Event)      { return t.Granted }
+func refused(t *Trace) func(Event)      { return t.Refused }
+func held(t *Trace) func(Event)         { return t.Held }
+func extraAttempt(t *Trace) func(Event) { return t.ExtraAttempt }
+func retried(t *Trace) func(Event)      { return t.Retried }
