@@ -28,28 +28,39 @@ func (c *config) newAlarm(fire func()) alarm {
 		}
 		return newPunctual(grain, fire)
 	}
-	return &heir{}
+	return &heir{fire: fire}
 }
 
-// timed reports whether the alarm needs calls with timers of their own.
+// timed reports whether the alarm makes use of timers of the calls' own.
 func (c *config) timed() bool { return c.clock == nil && !c.precise }
 
 // heir is the alarm on the system's clock: the head's own timer. Its caller selects on
 // that already, so one goroutine is woken for each departure, and not a dispatcher
-// besides.
-type heir struct{ armed *call }
+// besides. For a head without a timer there is one of its own.
+type heir struct {
+	armed *time.Timer
+	spare *time.Timer
+	fire  func()
+}
 
 func (h *heir) set(head *call, wait time.Duration) {
-	if h.armed != head {
-		h.stop()
-		h.armed = head
+	timer := head.timer
+	if timer == nil {
+		if h.spare == nil {
+			h.spare = time.AfterFunc(wait, h.fire)
+		}
+		timer = h.spare
 	}
-	head.timer.Reset(wait)
+	if h.armed != timer {
+		h.stop()
+		h.armed = timer
+	}
+	timer.Reset(wait)
 }
 
 func (h *heir) stop() {
 	if h.armed != nil {
-		h.armed.timer.Stop()
+		h.armed.Stop()
 		h.armed = nil
 	}
 }

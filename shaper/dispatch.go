@@ -18,7 +18,7 @@ func (s *Shaper) dispatchLocked(now time.Time) {
 	for c := s.line.head; c != nil && !s.gate.paused; c = s.line.head {
 		// Ask for the time since when it could leave, not for now: if the timer
 		// was late, the schedule shall know by how much.
-		since := later(c.arrived, s.gate.openAt)
+		since := later(s.time.epoch.Add(c.arrived), s.gate.openAt)
 		if c.place {
 			if !s.places.free() {
 				break // until one is released
@@ -39,7 +39,7 @@ func (s *Shaper) dispatchLocked(now time.Time) {
 		}
 		s.departLocked(due, now, c.cost, c.place)
 		s.line.remove(c)
-		c.answer(nil)
+		c.answer(false)
 	}
 	s.alarm.stop()
 	s.life.noteLocked(s.line.len)
@@ -59,5 +59,9 @@ func (s *Shaper) departLocked(due, now time.Time, cost int64, place bool) {
 // dismissLocked dispatches afterwards.
 func (s *Shaper) dismissLocked(c *call, reason error, delay time.Duration) {
 	s.line.remove(c)
-	c.answer(s.refuseLocked(reason, c.cost, delay))
+	if s.refusals == nil {
+		s.refusals = make(map[*call]error)
+	}
+	s.refusals[c] = s.refuseLocked(reason, c.cost, delay)
+	c.answer(true)
 }

@@ -70,12 +70,12 @@
 //	guarded by mu                      set by New and not changed
 //	time, sched, pacer, maxBacklog     capacity, maxDelay, tolerance
 //	full, share, line and its calls,   gcra, stock, time.clock, time.epoch
-//	gate, places, life
+//	refusals, gate, places, life
 //	nextDue, counts, lag, alarm,       a call's ready channel and timer
 //	laneOpen
 //
-// A caller that waits holds no lock. It may read the err of its call once ready has
-// told it.
+// A caller that waits holds no lock. It may read whether its call was refused once ready
+// has told it.
 //
 // While nobody waits, nothing is held and the pace is the only limit, calls leave
 // without the lock, by changing TAT in a single word. Whoever takes the lock takes that

@@ -21,7 +21,7 @@ func (sh *shard[K]) bindLocked(key K, e idle) *member {
 	}
 	m.class, m.users = e.class, 0
 	m.shaper.adopt(e.class, g.time.epoch.Add(sh.origin), e.tat)
-	delete(sh.idle, key)
+	sh.idle.delete(key)
 	if sh.bound == nil {
 		sh.bound = make(map[K]*member)
 	}

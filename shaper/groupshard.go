@@ -15,17 +15,11 @@ type shard[K comparable] struct {
 
 	mu sync.Mutex // taken before that of a Shaper, never the other way round
 	// Guarded by mu:
-	idle   map[K]idle
+	idle   idleKeys[K]
 	bound  map[K]*member
 	origin time.Duration // of the ticks of the idle, since the epoch
 	counts counts        // of calls that no Shaper that is bound now has counted
 	sweeps sweeps
-}
-
-// An idle key is told by its TAT and its rate.
-type idle struct {
-	tat   int64 // in the ticks of its class, since the origin of its shard
-	class *class
 }
 
 // shardsFor returns a power of two: enough to keep callers apart, and to have a search
@@ -61,7 +55,7 @@ func (sh *shard[K]) enter(key K, cost int64, now time.Duration, dead error) (*me
 		return nil, sh.refuseLocked(ErrCost, cost)
 	}
 	sh.ageLocked(now)
-	e, known := sh.idle[key]
+	e, known := sh.idle.get(key, sh.group.usual)
 	if !known {
 		m, err := sh.makeLocked(key, now)
 		if err != nil {
@@ -71,10 +65,10 @@ func (sh *shard[K]) enter(key K, cost int64, now time.Duration, dead error) (*me
 			m.users++
 			return m, nil
 		}
-		e = sh.idle[key]
+		e, _ = sh.idle.get(key, sh.group.usual)
 	}
 	if after, ok := e.class.ticks.Leave(e.tat, now-sh.origin, cost); ok {
-		sh.idle[key] = idle{after, e.class}
+		sh.idle.put(key, idle{after, e.class}, sh.group.usual)
 		sh.counts.submitted++
 		sh.counts.left++
 		return nil, nil
@@ -88,13 +82,13 @@ func (sh *shard[K]) enter(key K, cost int64, now time.Duration, dead error) (*me
 func (sh *shard[K]) leaveNow(key K, cost int64, now time.Duration) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	e, known := sh.idle[key]
+	e, known := sh.idle.get(key, sh.group.usual)
 	if !known || state(sh.group.life.Load()) != open {
 		return false
 	}
 	after, ok := e.class.ticks.Leave(e.tat, now-sh.origin, cost)
 	if ok {
-		sh.idle[key] = idle{after, e.class}
+		sh.idle.put(key, idle{after, e.class}, sh.group.usual)
 		sh.counts.submitted++
 		sh.counts.left++
 	}
@@ -112,7 +106,8 @@ func (sh *shard[K]) acquire(key K) (*member, error) {
 		return nil, err
 	}
 	if m == nil {
-		m = sh.bindLocked(key, sh.idle[key])
+		e, _ := sh.idle.get(key, sh.group.usual)
+		m = sh.bindLocked(key, e)
 	}
 	m.users++
 	return m, nil
@@ -124,7 +119,7 @@ func (sh *shard[K]) find(key K) *member {
 	defer sh.mu.Unlock()
 	m := sh.bound[key]
 	if m == nil {
-		e, known := sh.idle[key]
+		e, known := sh.idle.get(key, sh.group.usual)
 		if !known {
 			return nil
 		}
@@ -153,7 +148,7 @@ func (sh *shard[K]) makeLocked(key K, now time.Duration) (*member, error) {
 	if m := sh.bound[key]; m != nil {
 		return m, nil
 	}
-	if _, known := sh.idle[key]; known {
+	if _, known := sh.idle.get(key, sh.group.usual); known {
 		return nil, nil
 	}
 	class := sh.group.usual
@@ -168,7 +163,7 @@ func (sh *shard[K]) makeLocked(key K, now time.Duration) (*member, error) {
 			return nil, err
 		}
 		m := sh.bound[key]
-		if _, known := sh.idle[key]; known || m != nil {
+		if _, known := sh.idle.get(key, sh.group.usual); known || m != nil {
 			sh.group.keys.free(1) // somebody else made it meanwhile
 			return m, nil
 		}
@@ -199,10 +194,7 @@ func (g *Group[K]) prepare(key K, now time.Duration) (*class, error) {
 }
 
 func (sh *shard[K]) addLocked(key K, e idle) {
-	if sh.idle == nil {
-		sh.idle = make(map[K]idle)
-	}
-	sh.idle[key] = e
+	sh.idle.put(key, e, sh.group.usual)
 	sh.sweeps.note(sh.origin + e.class.ticks.DryAt(e.tat))
 }
 

@@ -93,10 +93,8 @@ func (sh *shard[K]) states() map[K]KeyState {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.sweepLocked(now)
-	all := make(map[K]KeyState, len(sh.idle)+len(sh.bound))
-	for key, e := range sh.idle {
-		all[key] = KeyState{Rate: e.class.rate}
-	}
+	all := make(map[K]KeyState, sh.idle.len()+len(sh.bound))
+	sh.idle.all(sh.group.usual, func(key K, e idle) { all[key] = KeyState{Rate: e.class.rate} })
 	for key, m := range sh.bound {
 		st := m.shaper.Stats()
 		all[key] = KeyState{st.Rate, st.Waiting, st.Units, st.Paused, st.HeldUntil}

@@ -61,7 +61,7 @@ func (sh *shard[K]) ageLocked(now time.Duration) {
 
 // growLocked is called before a key is made.
 func (sh *shard[K]) growLocked(now time.Duration) {
-	if len(sh.idle)+len(sh.bound) >= max(sh.sweeps.at, fewKeys) {
+	if sh.idle.len()+len(sh.bound) >= max(sh.sweeps.at, fewKeys) {
 		sh.sweepLocked(now)
 	}
 }
@@ -75,7 +75,7 @@ func (sh *shard[K]) sweep(now time.Duration) {
 // sweepLocked forgets all keys that can be forgotten.
 func (sh *shard[K]) sweepLocked(now time.Duration) {
 	now = max(now, sh.origin)
-	sh.sweeps.peak = max(sh.sweeps.peak, len(sh.idle))
+	sh.sweeps.peak = max(sh.sweeps.peak, sh.idle.len())
 	sh.sweeps.soonest.Store(math.MaxInt64)
 	for key, m := range sh.bound {
 		if m.users == 0 {
@@ -84,33 +84,31 @@ func (sh *shard[K]) sweepLocked(now time.Duration) {
 	}
 	moved := now - sh.origin
 	gone := 0
-	for key, e := range sh.idle {
+	sh.idle.all(sh.group.usual, func(key K, e idle) {
 		at := sh.origin + e.class.ticks.DryAt(e.tat)
 		if at <= now {
-			delete(sh.idle, key)
+			sh.idle.delete(key)
 			gone++
-			continue
+			return
 		}
 		sh.sweeps.note(at)
 		e.tat = e.class.ticks.Advance(e.tat, moved)
-		sh.idle[key] = e
-	}
+		sh.idle.put(key, e, sh.group.usual)
+	})
 	sh.origin = now
 	sh.group.keys.free(gone)
 	sh.shrinkLocked()
-	sh.sweeps.at = 2 * (len(sh.idle) + len(sh.bound))
+	sh.sweeps.at = 2 * (sh.idle.len() + len(sh.bound))
 }
 
 // shrinkLocked gives back the memory of a map that was much larger: maps never shrink.
 func (sh *shard[K]) shrinkLocked() {
-	if sh.sweeps.peak < fewKeys || len(sh.idle) > sh.sweeps.peak/4 {
+	if sh.sweeps.peak < fewKeys || sh.idle.len() > sh.sweeps.peak/4 {
 		return
 	}
-	smaller := make(map[K]idle, len(sh.idle))
-	for key, e := range sh.idle {
-		smaller[key] = e
-	}
-	sh.idle, sh.sweeps.peak = smaller, len(smaller)
+	var smaller idleKeys[K]
+	sh.idle.all(sh.group.usual, func(key K, e idle) { smaller.put(key, e, sh.group.usual) })
+	sh.idle, sh.sweeps.peak = smaller, smaller.len()
 }
 
 // makeRoom forgets keys until there is a place for a new one, and reserves it. No lock

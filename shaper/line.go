@@ -9,27 +9,30 @@ import (
 // A call waits in the line for its answer. Its ready channel gets exactly one
 // value for each time that the call is in the line, when it is taken out of it
 // with an answer; a caller that gives up takes the call out itself.
+//
+// A call is small, as there may be many: 64 bytes, beside those of the channel.
 type call struct {
-	cost     int64
-	place    bool // it will be in flight
-	arrived  time.Time
-	deadline time.Time // zero: none
+	prev, next *call
+	cost       int64
+	arrived    time.Duration // since the epoch
+	deadline   time.Duration // since the epoch, or noDeadline
+	ready      chan struct{}
 
-	waiting bool  // in the line
-	err     error // the answer, nil for a grant; set before ready gets its value
-	ready   chan struct{}
-
-	// timer wakes the caller when it is head of the line and due. Only the head's
-	// is ever armed. Where something else is the alarm it is nil.
+	// timer wakes the caller when it is head of the line and due. Only the head's is ever
+	// armed. Where something else is the alarm it is nil.
 	timer *time.Timer
 
-	prev, next *call
+	waiting bool // in the line
+	place   bool // it will be in flight
+	refused bool // the answer; set before ready gets its value
 }
 
-// answer tells the caller. It never blocks: the channel has room for one value,
-// and there is one answer.
-func (c *call) answer(err error) {
-	c.err = err
+const noDeadline = math.MaxInt64
+
+// answer tells the caller that the call has left, or was refused. It never blocks: the
+// channel has room for one value, and there is one answer.
+func (c *call) answer(refused bool) {
+	c.refused = refused
 	c.ready <- struct{}{}
 }
 
@@ -86,15 +89,20 @@ func (l *line) remove(c *call) {
 // synctest bubbles.
 type stock struct {
 	calls sync.Pool
-	timed bool // calls have a timer
+	timed bool // calls at the front of a line have a timer
 }
 
-func (s *stock) take() *call {
-	if c, ok := s.calls.Get().(*call); ok {
-		return c
+// A caller that has a timer of its own is woken once, by that. Without one a goroutine is
+// woken that wakes it. But a timer takes more memory than all the rest of a waiting call,
+// and with so many in front of it a call has time to spare.
+const frontOfLine = 1024
+
+func (s *stock) take(ahead int) *call {
+	c, ok := s.calls.Get().(*call)
+	if !ok {
+		c = &call{ready: make(chan struct{}, 1)}
 	}
-	c := &call{ready: make(chan struct{}, 1)}
-	if s.timed {
+	if c.timer == nil && s.timed && ahead < frontOfLine {
 		c.timer = time.NewTimer(0)
 		c.timer.Stop()
 	}
@@ -102,7 +110,4 @@ func (s *stock) take() *call {
 }
 
 // put takes back a call that is not in the line and whose answer was read.
-func (s *stock) put(c *call) {
-	c.err = nil
-	s.calls.Put(c)
-}
+func (s *stock) put(c *call) { s.calls.Put(c) }

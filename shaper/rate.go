@@ -72,9 +72,9 @@ func (s *Shaper) dismissLateLocked(now time.Time) {
 	var ahead int64
 	for c := s.line.head; c != nil; {
 		next := c.next
-		if c.deadline.IsZero() {
+		if c.deadline == noDeadline {
 			ahead += c.cost
-		} else if due := s.dueLocked(now, ahead, c.cost); due.Before(c.deadline) {
+		} else if due := s.dueLocked(now, ahead, c.cost); due.Before(s.time.epoch.Add(c.deadline)) {
 			ahead += c.cost
 		} else {
 			s.dismissLocked(c, ErrDeadline, due.Sub(now))

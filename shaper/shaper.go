@@ -35,7 +35,8 @@ type Shaper struct {
 	share      share
 	maxBacklog time.Duration // the shortest wait that is refused; 0: none
 	line       line
-	nextDue    time.Time // when the head is due, unless the line is paused
+	refusals   map[*call]error // of calls that waited and do not know yet
+	nextDue    time.Time       // when the head is due, unless the line is paused
 	gate       gate
 	places     places
 	life       lifecycle

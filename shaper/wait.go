@@ -18,7 +18,16 @@ import (
 // A call that could not leave before the deadline of ctx is refused at once. If a
 // grant and the end of ctx meet, the grant wins. A nil ctx is a programming error and
 // panics.
-func (s *Shaper) Wait(ctx context.Context) error { return s.WaitN(ctx, 1) }
+func (s *Shaper) Wait(ctx context.Context) error {
+	// Not by WaitN: the stack of a new goroutine just holds the frames of a wait, and
+	// those that wait are many.
+	dead := ctx.Err()
+	read := s.time.since()
+	if dead == nil && s.express.leave(read, 1) {
+		return nil
+	}
+	return s.wait(ctx, dead, read, 1, false)
+}
 
 // WaitN is [Shaper.Wait] for a call of the given cost in units. A cost below 1, or
 // above what the schedule can ever let leave, is refused with [ErrCost].
@@ -169,15 +178,14 @@ func (s *Shaper) claimLocked(now time.Time, cost int64) time.Time {
 // joinLocked predicts when a newcomer would leave. If nothing speaks against that
 // wait, it joins the line.
 func (s *Shaper) joinLocked(now, deadline time.Time, cost int64, place bool) (*call, error) {
-	due := s.dueLocked(now, s.line.units, cost)
+	// A hold is no backlog: it does not mean that too much was asked for.
+	due := s.sched.Next(now, s.line.units, cost)
+	backlog := due.Sub(now)
+	if s.gate.paused || s.gate.reopening {
+		due = s.dueLocked(now, s.line.units, cost)
+	}
 	// Behind a pause nothing may be in the way, but to wait it has all the same.
 	delay := max(due.Sub(now), 1)
-
-	// A hold is no backlog: it does not mean that too much was asked for.
-	backlog := delay
-	if s.gate.paused || s.gate.reopening {
-		backlog = s.sched.Next(now, s.line.units, cost).Sub(now)
-	}
 	full := s.line.len >= s.capacity || s.maxBacklog > 0 && backlog >= s.maxBacklog
 	if full || !s.line.fits(cost) {
 		return nil, s.refuseLocked(ErrQueueFull, cost, delay)
@@ -192,8 +200,11 @@ func (s *Shaper) joinLocked(now, deadline time.Time, cost int64, place bool) (*c
 		}
 	}
 
-	c := s.stock.take()
-	c.cost, c.place, c.arrived, c.deadline = cost, place, now, deadline
+	c := s.stock.take(s.line.len)
+	c.cost, c.place, c.arrived, c.deadline = cost, place, now.Sub(s.time.epoch), noDeadline
+	if !deadline.IsZero() {
+		c.deadline = deadline.Sub(s.time.epoch)
+	}
 	s.line.push(c)
 	if s.line.head == c {
 		s.dispatchLocked(now)
@@ -245,9 +256,19 @@ func (s *Shaper) await(ctx context.Context, done <-chan struct{}, c *call) error
 }
 
 // answered returns the answer of a call and lays the call into the stock.
-func (s *Shaper) answered(c *call) error {
-	err := c.err
+func (s *Shaper) answered(c *call) (err error) {
+	if c.refused {
+		err = s.takeRefusal(c)
+	}
 	s.stock.put(c)
+	return err
+}
+
+func (s *Shaper) takeRefusal(c *call) error {
+	s.lock()
+	defer s.unlock()
+	err := s.refusals[c]
+	delete(s.refusals, c)
 	return err
 }
 
