@@ -71,11 +71,19 @@ func (k *Ticks) Covers(since time.Duration, n int64) bool {
 // are made in another order than their times were read, each leaves at a time at which
 // it was due.
 func (k *Ticks) Leave(tat int64, since time.Duration, n int64) (after int64, ok bool) {
+	after, _, ok = k.LeaveLate(tat, since, n, 0)
+	return after, ok
+}
+
+// LeaveLate is [Ticks.Leave] for units of whoever comes late by lag, through no fault of
+// his: had he come on time, but would have had to wait then, they are due when that wait
+// would have ended. That is reported as claimed.
+func (k *Ticks) LeaveLate(tat int64, since time.Duration, n int64, lag time.Duration) (after int64, claimed, ok bool) {
 	if !k.Covers(since, n) {
-		return tat, false
+		return tat, false, false
 	}
 	if k.interval == 0 {
-		return tat, true
+		return tat, false, true
 	}
 	now := int64(since) * k.perNano
 	early := k.early
@@ -83,12 +91,13 @@ func (k *Ticks) Leave(tat int64, since time.Duration, n int64) (after int64, ok 
 		early -= (min(n, k.burst) - 1) * k.interval
 	}
 	if tat-early > now {
-		return tat, false
+		return tat, false, false
 	}
-	if k.dry(tat, now) {
+	claimed = lag > 0 && tat-early > now-int64(lag)*k.perNano
+	if !claimed && k.dry(tat, now) {
 		tat = now
 	}
-	return tat + n*k.interval, true
+	return tat + n*k.interval, claimed, true
 }
 
 // DryAt returns from when on a schedule with this TAT cannot be told from a fresh one, as
@@ -127,8 +136,8 @@ func (k *Ticks) Pack(g *GCRA, origin time.Time) (tat int64, ok bool) {
 	switch {
 	case g.pace != k.pace || since >= k.horizon:
 		return 0, false
-	case since < -1:
-		return k.Fresh(), true // dry at the origin already
+	case since < -k.horizon:
+		return k.Fresh(), true // nobody can be late by so much
 	}
 	return int64(since)*k.perNano + int64(g.frac), true
 }

@@ -12,6 +12,9 @@ import (
 type alarm interface {
 	// set makes the alarm fire after wait, for this head and no other.
 	set(head *call, wait time.Duration)
+	// forget is called before a call is answered or taken back: from then on it may be
+	// somebody else's, of another Shaper even.
+	forget(c *call)
 	// stop is called when nobody waits on time.
 	stop()
 }
@@ -58,6 +61,12 @@ func (h *heir) set(head *call, wait time.Duration) {
 	timer.Reset(wait)
 }
 
+func (h *heir) forget(c *call) {
+	if c.timer != nil && h.armed == c.timer {
+		h.stop()
+	}
+}
+
 func (h *heir) stop() {
 	if h.armed != nil {
 		h.armed.Stop()
@@ -77,6 +86,8 @@ func (c *callback) set(_ *call, wait time.Duration) {
 	c.stop()
 	c.timer = c.clock.AfterFunc(wait, c.fire)
 }
+
+func (c *callback) forget(*call) {}
 
 func (c *callback) stop() {
 	if c.timer != nil {

@@ -39,6 +39,7 @@ func (s *Shaper) dispatchLocked(now time.Time) {
 		}
 		s.departLocked(due, now, c.cost, c.place)
 		s.line.remove(c)
+		s.alarm.forget(c)
 		c.answer(false)
 	}
 	s.alarm.stop()
@@ -63,5 +64,6 @@ func (s *Shaper) dismissLocked(c *call, reason error, delay time.Duration) {
 		s.refusals = make(map[*call]error)
 	}
 	s.refusals[c] = s.refuseLocked(reason, c.cost, delay)
+	s.alarm.forget(c)
 	c.answer(true)
 }

@@ -94,7 +94,9 @@
 //	   `---------------'  `-----------------------------------------------'
 //	    TAT has passed               nothing is special any more
 //
-// The lock of a shard, which holds some of the keys, is taken before that of a Shaper.
+// The lock of a shard, which holds some of the keys, is taken before that of a Shaper,
+// and that before the one of precise timing, and before the one that guards a clock of
+// the user's while it is read.
 //
 // # Testing code that uses a Shaper
 //

@@ -89,11 +89,11 @@ func (s *Shaper) openLaneLocked() {
 	if !ok {
 		return
 	}
-	l = &lane{ticks: ticks, origin: s.time.elapsed}
-	tat, ok := ticks.Pack(s.gcra, s.time.epoch.Add(l.origin))
+	tat, ok := ticks.Pack(s.gcra, s.time.epoch.Add(s.time.elapsed))
 	if !ok {
 		return
 	}
+	l = &lane{ticks: ticks, origin: s.time.elapsed}
 	l.tat.Store(tat)
 	s.express.lane.Store(l)
 	s.laneOpen = true

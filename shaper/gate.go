@@ -38,6 +38,7 @@ func (g *gate) passLocked(s scheduler.Scheduler, cost int64) {
 func (s *Shaper) settleLocked(now time.Time) {
 	if s.gcra != nil && s.gate.reopening && s.gate.openLocked(now) && s.forfeitedLocked().TAT().Before(now) {
 		s.gate.reopening = false
+		s.lag = 0 // who was late before has not come back since
 	}
 }
 

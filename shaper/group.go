@@ -109,15 +109,19 @@ func (g *Group[K]) Acquire(ctx context.Context, key K, cost int) error {
 		return g.WaitN(ctx, key, cost) // counts it
 	}
 	sh := g.shardOf(key)
-	m, err := sh.acquire(key)
+	m, err := sh.acquire(key, true)
 	if err != nil {
 		return sh.refuse(err, cost)
 	}
-	if err := m.shaper.Acquire(ctx, cost); err != nil {
-		sh.release(key, m)
-		return err
-	}
-	return nil
+	kept := false
+	defer func() { // a context may panic
+		if !kept {
+			sh.release(key, m)
+		}
+	}()
+	err = m.shaper.Acquire(ctx, cost)
+	kept = err == nil
+	return err
 }
 
 // Release is [Shaper.Release] for the key.
@@ -196,7 +200,7 @@ func (g *Group[K]) LeaveNow(key K, cost int) bool {
 // change does something to the Shaper of a key, which it makes if need be.
 func (g *Group[K]) change(key K, f func(*Shaper) error) error {
 	sh := g.shardOf(key)
-	m, err := sh.acquire(key)
+	m, err := sh.acquire(key, false)
 	if err != nil {
 		return err
 	}

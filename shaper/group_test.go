@@ -40,6 +40,7 @@ func conservedGroup[K comparable](t testing.TB, g *shaper.Group[K]) {
 func TestGroupIsAShaperForEachKey(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
+	defer shaper.ForcePrecise()()
 	runs := 600
 	if testing.Short() {
 		runs = 100
@@ -66,8 +67,14 @@ func groupRun(t *testing.T, rng *rand.Rand) {
 	opts := []shaper.Option{
 		shaper.WithBurst(1 + rng.IntN(2)*rng.IntN(6)), shaper.WithQueue([]int{3, 1024}[rng.IntN(2)]),
 	}
-	if rng.IntN(3) == 0 {
+	switch rng.IntN(4) {
+	case 0:
 		opts = append(opts, shaper.WithClock(clock.New()))
+	case 1, 2:
+		opts = append(opts, shaper.WithClock(sometimesLate{clock.New(), time.Now(), lateness(rng)}))
+	}
+	if rng.IntN(2) == 0 {
+		opts = append(opts, shaper.WithPreciseTiming())
 	}
 	g := newGroup[int](t, scheduler.PerSecond(7), append(opts, shaper.WithRates(groupRate))...)
 	var single [keys]*shaper.Shaper

@@ -13,9 +13,6 @@ type class struct {
 	fresh *scheduler.GCRA // that has let nothing leave
 	ticks scheduler.Ticks
 	exact bool // in ticks; otherwise a key keeps a Shaper for as long as it owes anything
-	// quick: an interval is shorter than the tolerance. So a call may come within that
-	// after TAT, and what a Shaper knows about late callers matters for it.
-	quick bool
 }
 
 func (c *config) newClass(r scheduler.Rate) (*class, error) {
@@ -24,7 +21,7 @@ func (c *config) newClass(r scheduler.Rate) (*class, error) {
 		return nil, err
 	}
 	ticks, exact := pacer.Ticks()
-	return &class{r, pacer, ticks, exact, r.Interval() < pacer.Tolerance()}, nil
+	return &class{r, pacer, ticks, exact}, nil
 }
 
 // pacer returns a schedule that has let nothing leave.

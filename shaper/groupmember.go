@@ -20,7 +20,7 @@ func (sh *shard[K]) bindLocked(key K, e idle) *member {
 		m = &member{shaper: newShaper(e.class.pacer(), g.config, g.time, &g.stock)}
 	}
 	m.class, m.users = e.class, 0
-	m.shaper.adopt(e.class, g.time.epoch.Add(sh.origin), e.tat)
+	m.shaper.adopt(e, g.time.epoch.Add(sh.origin))
 	sh.idle.delete(key)
 	if sh.bound == nil {
 		sh.bound = make(map[K]*member)
@@ -32,62 +32,67 @@ func (sh *shard[K]) bindLocked(key K, e idle) *member {
 // parkLocked makes a key idle again that nobody uses, or forgets it, if there is nothing
 // to it but its TAT.
 func (sh *shard[K]) parkLocked(key K, m *member, now time.Duration) {
-	tat, again, ok := m.shaper.park(m.class, sh.group.time.epoch, now, sh.origin)
+	e, again, ok := m.shaper.park(m.class, sh.group.time.epoch, now, sh.origin)
 	if !ok {
 		sh.sweeps.note(again)
 		return
 	}
 	delete(sh.bound, key)
 	sh.counts.add(m.shaper.takeCounts())
-	if at := sh.origin + m.class.ticks.DryAt(tat); at > now {
-		sh.addLocked(key, idle{tat, m.class})
+	if sh.origin+e.forgetAt() > now {
+		sh.addLocked(key, e)
 	} else {
 		sh.group.keys.free(1)
 	}
 	sh.group.spare.Put(m) // it belongs to others from here on
 }
 
-// adopt makes the Shaper that of a key with this TAT. Nobody else uses it.
-func (s *Shaper) adopt(c *class, origin time.Time, tat int64) {
+// adopt makes the Shaper that of a key, with TAT in ticks since the origin. Nobody else
+// uses it.
+func (s *Shaper) adopt(e idle, origin time.Time) {
 	s.lock()
 	defer s.unlock()
 	gcra := s.gcra
-	*gcra = *c.fresh
-	if c.exact {
-		c.ticks.Unpack(gcra, origin, tat)
+	*gcra = *e.class.fresh
+	if e.class.exact {
+		e.class.ticks.Unpack(gcra, origin, e.tat)
 	}
-	s.gate, s.lag, s.life.state = gate{}, 0, open
-	s.full, s.share = c.rate, whole
+	s.gate, s.lag, s.life.state = gate{}, e.lag, open
+	s.full, s.share = e.class.rate, whole
 	s.boundBacklogLocked()
 }
 
-// park reports whether nothing but its TAT, which it returns in ticks since the origin,
-// distinguishes the Shaper from a fresh one. If so it may be adopted by another key. If
-// not, it tells from when on that may be so, unless somebody uses it before.
-func (s *Shaper) park(c *class, epoch time.Time, since, origin time.Duration) (tat int64, again time.Duration, ok bool) {
+// park returns all that distinguishes the Shaper from a fresh one, in ticks since the
+// origin, if an idle key can tell it. Then it may be adopted by another key. If not, it
+// returns from when on that may be so, unless somebody uses it before.
+func (s *Shaper) park(c *class, epoch time.Time, since, origin time.Duration) (e idle, again time.Duration, ok bool) {
 	s.lock()
 	defer s.mu.Unlock() // and the lane stays shut
 	now := epoch.Add(since)
-	if s.gate.paused || s.full != c.rate || s.share != whole {
-		return 0, math.MaxInt64, false
+	if s.gate.paused || s.share != whole || s.full.Cmp(c.rate) != 0 {
+		return e, math.MaxInt64, false
 	}
 	if s.gate.openAt.After(now) {
-		return 0, s.gate.openAt.Sub(epoch), false
+		return e, s.gate.openAt.Sub(epoch), false
 	}
 	s.settleLocked(now)
-	dryAt := s.gcra.TAT().Sub(epoch) + 1
-	tat, ok = c.ticks.Pack(s.gcra, epoch.Add(origin))
-	if c.exact && ok {
-		dryAt = origin + c.ticks.DryAt(tat)
+	if s.gate.reopening {
+		return e, endOf(s.forfeitedLocked().TAT().Sub(epoch)), false
 	}
-	switch {
-	case s.gate.reopening:
-		return 0, s.forfeitedLocked().TAT().Sub(epoch) + 1, false
-	case s.lag > 0 && c.quick && dryAt+s.lag > since:
-		// Those who were woken late may claim to have come sooner.
-		return 0, dryAt + s.lag, false
-	case dryAt <= since:
-		return c.ticks.Fresh(), 0, true
+	e = idle{tat: c.ticks.Fresh(), class: c, lag: s.lag}
+	if c.exact {
+		if tat, ok := c.ticks.Pack(s.gcra, epoch.Add(origin)); ok {
+			e.tat = tat
+			return e, 0, true
+		}
 	}
-	return tat, dryAt, ok && c.exact
+	// TAT is too far ahead for ticks, or the class has none.
+	if dryAt := endOf(s.gcra.TAT().Sub(epoch)); dryAt > since-s.lag {
+		return e, dryAt, false
+	}
+	e.lag = 0
+	return e, 0, true
 }
+
+// endOf returns the end of the nanosecond that begins at d.
+func endOf(d time.Duration) time.Duration { return max(d, d+1) }

@@ -2,6 +2,7 @@ package shaper
 
 import (
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"sync"
 	"time"
@@ -66,11 +67,11 @@ func (sh *shard[K]) enter(key K, cost int64, now time.Duration, dead error) (*me
 			return m, nil
 		}
 		e, _ = sh.idle.get(key, sh.group.usual)
+		// The clock was read before, and the key may have been forgotten since then, or
+		// its rate have been long in coming. A time from before would be a unit too many.
+		now = max(now, sh.group.time.since())
 	}
-	if after, ok := e.class.ticks.Leave(e.tat, now-sh.origin, cost); ok {
-		sh.idle.put(key, idle{after, e.class}, sh.group.usual)
-		sh.counts.submitted++
-		sh.counts.left++
+	if sh.leaveLocked(key, e, now, cost) {
 		return nil, nil
 	}
 	m := sh.bindLocked(key, e)
@@ -78,28 +79,37 @@ func (sh *shard[K]) enter(key K, cost int64, now time.Duration, dead error) (*me
 	return m, nil
 }
 
+// leaveLocked reports whether a call of an idle key has left.
+func (sh *shard[K]) leaveLocked(key K, e idle, now time.Duration, cost int64) bool {
+	before := e
+	if !e.leave(now-sh.origin, cost) {
+		return false
+	}
+	sh.idle.put(key, e, before, sh.group.usual)
+	sh.counts.submitted++
+	sh.counts.left++
+	return true
+}
+
 // leaveNow reports whether a call has left at once. It makes no key and binds none.
 func (sh *shard[K]) leaveNow(key K, cost int64, now time.Duration) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	e, known := sh.idle.get(key, sh.group.usual)
-	if !known || state(sh.group.life.Load()) != open {
-		return false
-	}
-	after, ok := e.class.ticks.Leave(e.tat, now-sh.origin, cost)
-	if ok {
-		sh.idle.put(key, idle{after, e.class}, sh.group.usual)
-		sh.counts.submitted++
-		sh.counts.left++
-	}
-	return ok
+	return known && state(sh.group.life.Load()) == open && sh.leaveLocked(key, e, now, cost)
 }
 
 // acquire returns the member of a key, which is made if need be and must be released.
-func (sh *shard[K]) acquire(key K) (*member, error) {
+//
+// A change may be made, and what left be charged, even if the Group is closed; a call is
+// not taken then.
+func (sh *shard[K]) acquire(key K, forCall bool) (*member, error) {
 	now := sh.group.time.since()
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	if forCall && state(sh.group.life.Load()) != open {
+		return nil, ErrClosed
+	}
 	sh.ageLocked(now)
 	m, err := sh.makeLocked(key, now)
 	if err != nil {
@@ -134,6 +144,7 @@ func (sh *shard[K]) release(key K, m *member) {
 	now := sh.group.time.since()
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	sh.ageLocked(now)
 	m.users--
 	if m.users == 0 {
 		sh.parkLocked(key, m, now)
@@ -154,18 +165,17 @@ func (sh *shard[K]) makeLocked(key K, now time.Duration) (*member, error) {
 	class := sh.group.usual
 	reserved := sh.group.rateOf == nil && sh.group.keys.reserve()
 	if !reserved {
-		// The function of the user's, and the locks of other shards, need this one free.
-		sh.mu.Unlock()
 		var err error
-		class, err = sh.group.prepare(key, now)
-		sh.mu.Lock()
-		if err != nil {
-			return nil, err
-		}
+		class, err = sh.prepareUnlocked(key, now)
 		m := sh.bound[key]
 		if _, known := sh.idle.get(key, sh.group.usual); known || m != nil {
-			sh.group.keys.free(1) // somebody else made it meanwhile
+			if err == nil {
+				sh.group.keys.free(1) // somebody else has made it meanwhile
+			}
 			return m, nil
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	if key != key {
@@ -173,12 +183,20 @@ func (sh *shard[K]) makeLocked(key K, now time.Duration) (*member, error) {
 		return nil, errNotEqual
 	}
 	sh.growLocked(now)
-	e := idle{class.ticks.Fresh(), class}
+	e := idle{tat: class.ticks.Fresh(), class: class}
 	if !class.exact {
 		return sh.bindLocked(key, e), nil
 	}
 	sh.addLocked(key, e)
 	return nil, nil
+}
+
+// prepareUnlocked is prepare, for which it lets go of the lock: the function of the
+// user's, and the locks of other shards, need it free.
+func (sh *shard[K]) prepareUnlocked(key K, now time.Duration) (*class, error) {
+	sh.mu.Unlock()
+	defer sh.mu.Lock() // even if that function panics
+	return sh.group.prepare(key, now)
 }
 
 // prepare finds the class of a new key and a place for it. No lock may be held.
@@ -188,14 +206,14 @@ func (g *Group[K]) prepare(key K, now time.Duration) (*class, error) {
 		return nil, err
 	}
 	if !g.keys.reserve() && !g.makeRoom(now) {
-		return nil, ErrTooManyKeys
+		return nil, fmt.Errorf("%w: all %d still owe something, wait or are held", ErrTooManyKeys, g.keys.most)
 	}
 	return class, nil
 }
 
 func (sh *shard[K]) addLocked(key K, e idle) {
-	sh.idle.put(key, e, sh.group.usual)
-	sh.sweeps.note(sh.origin + e.class.ticks.DryAt(e.tat))
+	sh.idle.put(key, e, idle{}, sh.group.usual)
+	sh.sweeps.note(sh.origin + e.forgetAt())
 }
 
 func (sh *shard[K]) refuse(reason error, cost int) error {

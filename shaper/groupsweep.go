@@ -2,6 +2,7 @@ package shaper
 
 import (
 	"math"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 )
@@ -85,19 +86,23 @@ func (sh *shard[K]) sweepLocked(now time.Duration) {
 	moved := now - sh.origin
 	gone := 0
 	sh.idle.all(sh.group.usual, func(key K, e idle) {
-		at := sh.origin + e.class.ticks.DryAt(e.tat)
+		at := sh.origin + e.forgetAt()
 		if at <= now {
 			sh.idle.delete(key)
 			gone++
 			return
 		}
 		sh.sweeps.note(at)
+		before := e
 		e.tat = e.class.ticks.Advance(e.tat, moved)
-		sh.idle.put(key, e, sh.group.usual)
+		sh.idle.put(key, e, before, sh.group.usual)
 	})
 	sh.origin = now
 	sh.group.keys.free(gone)
 	sh.shrinkLocked()
+	if len(sh.bound) == 0 {
+		sh.bound = nil
+	}
 	sh.sweeps.at = 2 * (sh.idle.len() + len(sh.bound))
 }
 
@@ -107,22 +112,33 @@ func (sh *shard[K]) shrinkLocked() {
 		return
 	}
 	var smaller idleKeys[K]
-	sh.idle.all(sh.group.usual, func(key K, e idle) { smaller.put(key, e, sh.group.usual) })
+	sh.idle.all(sh.group.usual, func(key K, e idle) { smaller.put(key, e, idle{}, sh.group.usual) })
 	sh.idle, sh.sweeps.peak = smaller, smaller.len()
 }
 
 // makeRoom forgets keys until there is a place for a new one, and reserves it. No lock
 // may be held.
 func (g *Group[K]) makeRoom(now time.Duration) bool {
+	// Not all begin with the same shard, so that they do not wait for one another.
+	first := rand.IntN(len(g.shards))
 	for i := range g.shards {
-		sh := &g.shards[i]
-		if time.Duration(sh.sweeps.soonest.Load()) > now {
-			continue
-		}
-		sh.sweep(now)
-		if g.keys.reserve() {
+		sh := &g.shards[(first+i)%len(g.shards)]
+		if sh.sweepIfDue(now) && g.keys.reserve() {
 			return true
 		}
 	}
 	return false
+}
+
+// sweepIfDue reports whether a key could be forgotten, and then looks for all of them.
+func (sh *shard[K]) sweepIfDue(now time.Duration) bool {
+	if time.Duration(sh.sweeps.soonest.Load()) > now {
+		return false
+	}
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if time.Duration(sh.sweeps.soonest.Load()) <= now { // still
+		sh.sweepLocked(now)
+	}
+	return true
 }

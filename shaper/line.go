@@ -49,6 +49,7 @@ type line struct {
 	head, tail *call
 	len        int
 	units      int64 // the sum of the costs
+	dated      int   // calls with a deadline
 }
 
 // fits reports whether a sum of costs can take one more.
@@ -65,6 +66,9 @@ func (l *line) push(c *call) {
 	l.tail = c
 	l.len++
 	l.units += c.cost
+	if c.deadline != noDeadline {
+		l.dated++
+	}
 }
 
 func (l *line) remove(c *call) {
@@ -82,6 +86,9 @@ func (l *line) remove(c *call) {
 	c.waiting = false
 	l.len--
 	l.units -= c.cost
+	if c.deadline != noDeadline {
+		l.dated--
+	}
 }
 
 // A stock keeps calls for those who come next, so that waiting allocates nothing in the

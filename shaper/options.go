@@ -94,7 +94,8 @@ func WithClock(cl clock.Clock) Option {
 // a goroutine that all Shapers share exists while somebody waits, and for a moment after.
 // Elsewhere, where the kernel has no timerfd for the process, with [WithClock], and for
 // what is made in a [testing/synctest] bubble, timers are used as without the option. On a
-// machine whose cores are all busy nobody is precise.
+// machine whose cores are all busy nobody is precise. A schedule of one's own
+// ([NewFrom], [WithLimits]) is asked on that goroutine, so a slow one makes others late.
 func WithPreciseTiming() Option { return func(c *config) { c.precise = true } }
 
 // WithGrain bounds what [WithPreciseTiming] costs: two releases are at least d apart, and
@@ -142,7 +143,7 @@ func configure(opts []Option) (config, error) {
 			return c, fmt.Errorf("shaper: limit %d is nil: must be a Scheduler", i)
 		}
 	}
-	c.precise = c.precise && c.clock == nil && precise.Available()
+	c.precise = c.precise && c.clock == nil && preciseAvailable()
 	return c, nil
 }
 
@@ -172,3 +173,7 @@ func (c *config) pacer(r scheduler.Rate) (*scheduler.GCRA, error) {
 	}
 	return pacer, nil
 }
+
+// preciseAvailable is a variable for tests, which try precise timing on the time of a
+// bubble.
+var preciseAvailable = precise.Available

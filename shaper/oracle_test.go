@@ -26,6 +26,7 @@ func TestOracle(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	ambiguous.Store(0)
+	defer shaper.ForcePrecise()()
 	runs := 3000
 	if testing.Short() {
 		runs = 400
@@ -69,7 +70,7 @@ func oracleRun(t *testing.T, rng *rand.Rand, name string) {
 	m := oracle.NewLine(oracle.GCRA{T: oracle.Interval(units, period), Burst: int64(burst), Tolerance: tolerance}, capacity)
 	opts := []shaper.Option{shaper.WithBurst(burst), shaper.WithTolerance(tolerance), shaper.WithQueue(capacity)}
 	if rng.IntN(2) == 0 {
-		opts = append(opts, shaper.WithPreciseTiming()) // nothing changes here
+		opts = append(opts, shaper.WithPreciseTiming())
 	}
 	if late {
 		m.Late = lateness(rng)

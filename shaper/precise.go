@@ -36,4 +36,6 @@ func (p *punctual) set(_ *call, wait time.Duration) {
 	p.alarm.Set(wait)
 }
 
+func (p *punctual) forget(*call) {}
+
 func (p *punctual) stop() { p.alarm.Stop() }

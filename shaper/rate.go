@@ -30,9 +30,13 @@ func (s *Shaper) Scale(num, den int64) error {
 	if num < 1 || num > den {
 		return fmt.Errorf("shaper: share %d/%d: must be above 0 and at most 1", num, den)
 	}
+	part := share{num, den}
+	if num == den {
+		part = whole
+	}
 	s.lock()
 	defer s.unlock()
-	return s.setRateLocked(s.full, share{num, den})
+	return s.setRateLocked(s.full, part)
 }
 
 // A share is the part of a rate that is used.
@@ -54,7 +58,7 @@ func (s *Shaper) setRateLocked(full scheduler.Rate, part share) error {
 			return fmt.Errorf("shaper: %w", err)
 		}
 	}
-	now := s.time.now()
+	now := s.arriveLocked(s.time.since()) // who is due already leaves at the old rate
 	s.settleLocked(now)
 	if err := pacer.SetRate(now, r); err != nil {
 		return fmt.Errorf("shaper: %w", err)
@@ -70,7 +74,7 @@ func (s *Shaper) setRateLocked(full scheduler.Rate, part share) error {
 // their deadlines. Those behind them move up.
 func (s *Shaper) dismissLateLocked(now time.Time) {
 	var ahead int64
-	for c := s.line.head; c != nil; {
+	for c := s.line.head; c != nil && s.line.dated > 0; {
 		next := c.next
 		if c.deadline == noDeadline {
 			ahead += c.cost

@@ -27,7 +27,7 @@ var (
 // A Refusal is the error of every call that is turned away. The call has taken no
 // slot, and nothing that waits was delayed by it.
 type Refusal struct {
-	Reason error         // one of the Err variables of this package
+	Reason error         // matches one of the Err variables of this package; of a Group's key also what is wrong with it
 	Cost   int           // the cost of the call, in units
 	Delay  time.Duration // the wait that it would have needed; 0 if there is none that would do
 

@@ -123,6 +123,14 @@ func (s *Shaper) enter(dead error, deadline time.Time, read time.Duration, cost 
 	if s.leaveLocked(now, cost, place) {
 		return nil, nil
 	}
+	// The clock was read before the lock was free, which may be long ago. Whoever has to
+	// wait can afford to read it again.
+	if present := s.arriveLocked(s.time.since()); present.After(now) {
+		now = present
+		if s.leaveLocked(now, cost, place) {
+			return nil, nil
+		}
+	}
 	return s.joinLocked(now, deadline, cost, place)
 }
 
@@ -282,6 +290,7 @@ func (s *Shaper) abandon(c *call) bool {
 	}
 	wasHead := s.line.head == c
 	s.line.remove(c)
+	s.alarm.forget(c)
 	s.stock.put(c)
 	s.counts.cancelled++
 	if wasHead {

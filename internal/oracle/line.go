@@ -249,9 +249,10 @@ func (l *Line) Cancel(t *big.Rat, c *Call) {
 // SetInterval changes the rate at t.
 func (l *Line) SetInterval(t, interval *big.Rat) {
 	l.Advance(t)
+	l.pass() // who is due already leaves at the old rate
 	// What was saved up behind a gate and forfeited has been saved up again since.
 	if l.reopening && !l.paused && l.openAt.Cmp(t) <= 0 && l.evened(l.openAt, 1).Cmp(t) < 0 {
-		l.reopening = false
+		l.reopening, l.lag = false, new(big.Rat)
 	}
 	l.GCRA.SetInterval(t, interval)
 	l.dismissLate()

@@ -132,9 +132,10 @@ func (r *releaser) run() {
 func (r *releaser) pass() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	woken := r.goroutine == asleep // by the timer, and not just started
 	r.goroutine = awake
 	now := sinceEpoch()
-	if late := now - r.armed; late >= 0 && !r.idle {
+	if late := now - r.armed; woken && late >= 0 && !r.idle {
 		r.lead.note(late)
 	}
 	for {

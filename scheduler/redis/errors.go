@@ -1,0 +1,92 @@
+package redis
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// ErrClosed is the error of what is asked of a closed limit.
+var ErrClosed = errors.New("redis: closed")
+
+// errTimeout is what an operation ends with that has taken too long.
+var errTimeout error = timeoutError{}
+
+type timeoutError struct{}
+
+func (timeoutError) Error() string   { return "no answer in time" }
+func (timeoutError) Timeout() bool   { return true }
+func (timeoutError) Temporary() bool { return true }
+
+// An UnavailableError says that the store cannot be asked, and which one that is.
+// [FailClosed] refuses calls with it, and [State] carries it.
+type UnavailableError struct {
+	Store string // the address, without user and password
+	Err   error  // why
+
+	text string
+}
+
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("redis: store %s unavailable: %s", e.Store, e.text)
+}
+
+// Unwrap returns why.
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// Timeout reports whether the store gave no answer in time.
+func (e *UnavailableError) Timeout() bool {
+	var timed interface{ Timeout() bool }
+	return errors.As(e.Err, &timed) && timed.Timeout()
+}
+
+// A site is where a store is, for people.
+type site struct {
+	name    string
+	secrets []string
+}
+
+func siteOf(client goredis.UniversalClient) site {
+	var addrs, secrets []string
+	switch c := client.(type) {
+	case interface{ Options() *goredis.Options }:
+		addrs, secrets = []string{c.Options().Addr}, []string{c.Options().Password}
+	case interface {
+		Options() *goredis.ClusterOptions
+	}:
+		addrs, secrets = c.Options().Addrs, []string{c.Options().Password}
+	case interface{ Options() *goredis.RingOptions }:
+		for _, addr := range c.Options().Addrs {
+			addrs = append(addrs, addr)
+		}
+		secrets = []string{c.Options().Password}
+	default:
+		return site{name: fmt.Sprintf("%T", client)}
+	}
+	s := site{}
+	for _, secret := range secrets {
+		if secret != "" {
+			s.secrets = append(s.secrets, secret)
+		}
+	}
+	for i, addr := range addrs {
+		// A whole URL in the place of an address is a mistake, but none that should
+		// print a password.
+		if at := strings.LastIndexByte(addr, '@'); at >= 0 {
+			s.secrets = append(s.secrets, addr[:at+1])
+			addrs[i] = addr[at+1:]
+		}
+	}
+	s.name = strings.Join(addrs, ",")
+	return s
+}
+
+func (s site) unavailable(err error) *UnavailableError {
+	text := err.Error()
+	for _, secret := range s.secrets {
+		text = strings.ReplaceAll(text, secret, "")
+	}
+	return &UnavailableError{Store: s.name, Err: err, text: text}
+}

@@ -1,0 +1,43 @@
+-- One step of a quota per fixed window: counts units in the window of the server's clock.
+--
+-- Times are whole microseconds; all numbers stay below 2^53.
+--
+-- KEYS[1]  the state: when its window began, and what is used in it
+-- KEYS[2]  what this very request was told before, if it was sent twice
+-- ARGV     window, shift, limit, k, least, charge, back, back_of, id, ttl, expires
+-- replies  now, granted (-1: nothing was done), end or when to come again, window
+
+local window, limit = tonumber(ARGV[1]), tonumber(ARGV[3])
+local k, least, charge = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local clock = redis.call('TIME')
+local now = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
+
+if tonumber(ARGV[11]) > 0 and now > tonumber(ARGV[11]) then return {now, -1, 0, 0} end
+
+local told = redis.call('GET', KEYS[2])
+if told then
+  local granted, at, start = string.match(told, '^(%d+) (%d+) (%d+)$')
+  return {now, tonumber(granted), tonumber(at), tonumber(start)}
+end
+
+local start, used = now - (now + tonumber(ARGV[2])) % window, 0
+local state = redis.call('GET', KEYS[1])
+if state then
+  local s_start, s_used = string.match(state, '^(%d+) (%d+)$')
+  -- If the clock was set back, the window that had begun goes on.
+  if tonumber(s_start) >= start then
+    start, used = tonumber(s_start), tonumber(s_used)
+  end
+end
+if tonumber(ARGV[8]) == start then used = math.max(used - tonumber(ARGV[7]), 0) end
+used = used + charge
+
+local granted = math.min(k, math.max(limit - used, 0))
+if granted < least then granted = 0 end
+used = used + granted
+local over = start + window
+if granted > 0 or charge > 0 or tonumber(ARGV[7]) > 0 then
+  redis.call('SET', KEYS[1], string.format('%.0f %.0f', start, used), 'PX', string.format('%.0f', math.max(math.ceil((over - now) / 1000) + 1, 1)))
+  redis.call('SET', KEYS[2], string.format('%.0f %.0f %.0f', granted, over, start), 'PX', ARGV[10])
+end
+return {now, granted, over, start}

@@ -1,0 +1,119 @@
+package redis_test
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/scheduler"
+	"github.com/sluice-go/sluice/scheduler/redis"
+	"github.com/sluice-go/sluice/shaper"
+)
+
+type host string
+
+func TestGroupSharesEachKey(t *testing.T) {
+	onEach(t, func(t *testing.T, addr string) {
+		r := scheduler.PerSecond(50)
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		left := map[host][]time.Time{}
+		for range 2 {
+			g, err := redis.NewGroup[host](client(t, addr), "hosts", r, 1, redis.FailLocal(2))
+			require.NoError(t, err)
+			defer g.Close()
+			for i := range 60 {
+				key := host(fmt.Sprint("host ", i%3))
+				all.Go(func() {
+					if !assert.NoError(t, g.Wait(t.Context(), key)) {
+						return
+					}
+					at := time.Now()
+					mu.Lock()
+					defer mu.Unlock()
+					left[key] = append(left[key], at)
+				})
+			}
+		}
+		all.Wait()
+		require.Len(t, left, 3)
+		for _, at := range left {
+			sortTimes(at)
+			assert.Len(t, at, 40)
+			assertConforms(t, at, r, 1, 20*ms)
+		}
+	})
+}
+
+func TestGroupIsBounded(t *testing.T) {
+	onEach(t, func(t *testing.T, addr string) {
+		g, err := redis.NewGroup[host](client(t, addr), "few", scheduler.PerMinute(1), 1, redis.FailLocal(1), redis.WithMaxKeys(10))
+		require.NoError(t, err)
+		defer g.Close()
+		// None of the keys can be dropped while it is held.
+		for i := range 10 {
+			require.NoError(t, g.HoldUntil(host(fmt.Sprint(i)), time.Now().Add(time.Minute)))
+		}
+		assert.ErrorIs(t, g.Wait(t.Context(), "one more"), shaper.ErrTooManyKeys)
+		assert.Equal(t, 10, g.Keys())
+	})
+}
+
+func TestGroupForgetsNothing(t *testing.T) {
+	onEach(t, func(t *testing.T, addr string) {
+		g, err := redis.NewGroup[host](client(t, addr), "many", scheduler.PerMinute(1), 1, redis.FailLocal(1), redis.WithMaxKeys(10))
+		require.NoError(t, err)
+		defer g.Close()
+		d, err := g.Allow(t.Context(), "x", 1)
+		require.NoError(t, err)
+		require.True(t, d.OK)
+		for i := range 100 {
+			require.NoError(t, g.Wait(t.Context(), host(fmt.Sprint(i))))
+		}
+		d, err = g.Allow(t.Context(), "x", 1)
+		require.NoError(t, err)
+		assert.False(t, d.OK)
+		assert.InDelta(t, 60, d.RetryAfter.Seconds(), 10)
+		assert.LessOrEqual(t, g.Keys(), 10)
+	})
+}
+
+// A hundred thousand keys: none stays, neither here nor there.
+func TestGroupOfManyKeys(t *testing.T) {
+	addr := realServer(t).Addr
+	c := client(t, addr)
+	keys := 100_000
+	if testing.Short() {
+		keys = 10_000
+	}
+	g, err := redis.NewGroup[host](c, "crowd", scheduler.PerSecond(1), 1, redis.FailLocal(1), redis.WithTimeout(5*time.Second),
+		redis.WithOnChange(func(s redis.State) { t.Error(s.Err) }))
+	require.NoError(t, err)
+	before := runtime.NumGoroutine()
+	began := time.Now()
+	next := make(chan host)
+	var all sync.WaitGroup
+	for range 64 {
+		all.Go(func() {
+			for key := range next {
+				assert.NoError(t, g.Wait(t.Context(), key))
+			}
+		})
+	}
+	for i := range keys {
+		next <- host(fmt.Sprint(i))
+	}
+	close(next)
+	all.Wait()
+	var mem runtime.MemStats
+	runtime.ReadMemStats(&mem)
+	t.Logf("%d keys in %v, %d MB in use", keys, time.Since(began), mem.HeapInuse>>20)
+	assert.Eventually(t, func() bool { return g.Keys() == 0 }, 5*time.Second, 50*ms)
+	assert.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+2 }, 5*time.Second, 50*ms)
+	assert.Eventually(t, func() bool { return c.DBSize(t.Context()).Val() == 0 }, 30*time.Second, 200*ms)
+}

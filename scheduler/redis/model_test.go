@@ -1,0 +1,131 @@
+package redis_test
+
+import (
+	"context"
+	"math/big"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/internal/oracle"
+	"github.com/sluice-go/sluice/scheduler"
+)
+
+// The slots of the script are those of the definition, in exact rationals, whatever the
+// rate: nothing is rounded on the way.
+func TestSlotsAreExact(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	srv := miniredis.RunT(t)
+	c := client(t, srv.Addr())
+	for i := range 60 {
+		units := []int64{1, 3, 7, 60, 333, 1001, 9_999_991}[rng.IntN(7)]
+		period := []time.Duration{time.Second, time.Minute, 250 * ms, 24 * time.Hour, 365 * 24 * time.Hour, 7}[rng.IntN(6)]
+		burst := 1 + rng.Int64N(2)*rng.Int64N(20)
+		r := scheduler.Per(units, period)
+		s := newSchedule(t, c, time.Duration(i).String(), r, burst)
+		now := time.Date(2026, 3, 1, 12, 0, 0, rng.IntN(1e6)*1000, time.UTC)
+		model := oracle.GCRA{T: oracle.Interval(units, period), Burst: burst}
+		for range 40 {
+			srv.SetTime(now)
+			n := 1 + rng.Int64N(9)
+			granted, wait, err := s.Step(t.Context(), n)
+			require.NoError(t, err)
+			require.Equal(t, n, granted)
+			at := oracle.Instant(now.UnixNano())
+			due := model.Due(at, 1)
+			require.Equal(t, oracle.Ceil(new(big.Rat).Sub(due, at)).Int64(), int64(wait), "seed %d: rate %v burst %d", seed, r, burst)
+			for range n {
+				due := model.Due(at, 1)
+				model.Leave(due, due, 1)
+			}
+			now = now.Add(time.Duration(rng.Int64N(int64(12*r.Interval())+2000)) / 1000 * 1000)
+		}
+	}
+}
+
+// A clock that is set back locks nobody out and lets nobody in.
+func TestServerClockSetBack(t *testing.T) {
+	srv := miniredis.RunT(t)
+	s := newSchedule(t, client(t, srv.Addr()), "back", scheduler.PerSecond(1), 1)
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	srv.SetTime(now)
+	_, _, err := s.Step(t.Context(), 3)
+	require.NoError(t, err)
+	srv.SetTime(now.Add(-time.Hour))
+	_, wait, err := s.Step(t.Context(), 1)
+	require.NoError(t, err)
+	assert.Equal(t, 3*time.Second, wait)
+	srv.SetTime(now.Add(-time.Hour + 4*time.Second))
+	_, wait, err = s.Step(t.Context(), 1)
+	require.NoError(t, err)
+	assert.Zero(t, wait)
+	// Forwards, it is idle time: a burst at the most, which is one here.
+	srv.SetTime(now.Add(time.Hour))
+	_, wait, err = s.Step(t.Context(), 1)
+	require.NoError(t, err)
+	assert.Zero(t, wait)
+	_, wait, err = s.Step(t.Context(), 1)
+	require.NoError(t, err)
+	assert.Equal(t, time.Second, wait)
+}
+
+// A fake is a store in a bubble: a shared TAT in whole milliseconds, and a way there that
+// takes some time.
+type fake struct {
+	mu    sync.Mutex
+	trip  time.Duration // there and back
+	fails error
+	hangs bool
+	tat   int64
+	hold  int64
+	steps int
+	runs  int // that reserved something
+}
+
+func (f *fake) eval(ctx context.Context, _ []string, args []any) ([]int64, error) {
+	time.Sleep(f.trip / 2)
+	f.mu.Lock()
+	hangs, fails := f.hangs, f.fails
+	f.steps++
+	f.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if fails != nil {
+		return nil, fails
+	}
+	defer time.Sleep(f.trip / 2)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p, q, units := args[0].(int64), args[1].(int64), args[4].(int64)
+	early := args[2].(int64)
+	now := time.Now().UnixMicro()
+	if tail, ok := args[6].(int64); ok && tail == f.tat {
+		f.tat = args[8].(int64)
+	}
+	if settle := args[11].(int64); settle > 0 && f.tat+args[12].(int64) <= now {
+		f.tat = now + settle + early
+	}
+	f.tat = max(f.tat, now)
+	if hold, _ := new(big.Int).SetString(args[13].(string), 10); hold.Sign() > 0 {
+		f.hold = max(f.hold, now+hold.Int64())
+		f.tat = max(f.tat, f.hold+early)
+	}
+	if args[14].(string) == "1" {
+		f.tat = max(f.tat, now+early)
+	}
+	was := f.tat
+	f.tat += units * p / q
+	if units > 0 {
+		f.runs++
+	}
+	return []int64{now, was, 0, units, f.hold}, nil
+}

@@ -1,0 +1,105 @@
+package redis
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/sluice-go/sluice/shaper"
+)
+
+const (
+	defaultHorizon   = 50 * time.Millisecond
+	defaultTolerance = 5 * time.Millisecond
+	defaultTimeout   = 100 * time.Millisecond
+	defaultLease     = 250 * time.Millisecond
+	defaultMaxKeys   = 100_000
+
+	never = time.Duration(math.MaxInt64)
+)
+
+// An Option changes what [New], [NewFixedWindow], [NewSlidingLog] and [NewGroup] make.
+// A nil one is a programming error and panics.
+type Option func(*config)
+
+type config struct {
+	horizon    time.Duration
+	tolerance  time.Duration
+	timeout    time.Duration
+	lease      time.Duration
+	sharedHold bool
+	onChange   func(State)
+	maxKeys    int
+	shaper     []shaper.Option
+
+	now func() time.Time // tests shift clocks
+}
+
+// WithHorizon sets how much of the schedule a process reserves at a time, at the most:
+// what leaves within d at the rate, and at least one unit. The default is 50 ms. Longer
+// runs mean fewer steps, 1/d per second at full load, and a coarser order among
+// processes. If d is shorter than two round trips, that is the horizon.
+//
+// When calls come slowly, so that each would need a step of its own, a process takes
+// 2/d steps per second at the most, beyond the first 10: calls wait up to d/2 then.
+func WithHorizon(d time.Duration) Option { return func(c *config) { c.horizon = d } }
+
+// WithTolerance sets the tolerance J: a slot that nobody has used J after its instant is
+// let go. The default is 5 ms.
+func WithTolerance(j time.Duration) Option { return func(c *config) { c.tolerance = j } }
+
+// WithTimeout sets how long one step may take. If it takes longer, Redis counts as away
+// and the policy decides. The default is 100 ms.
+func WithTimeout(d time.Duration) Option { return func(c *config) { c.timeout = d } }
+
+// WithLease sets how long units of [NewSlidingLog] stay with a process that does not use
+// them; it lengthens the window by as much, so that the quota is never exceeded. The
+// default is 250 ms. It must be longer than a round trip.
+func WithLease(d time.Duration) Option { return func(c *config) { c.lease = d } }
+
+// WithSharedHold makes a hold of one process ([shaper.Shaper.HoldUntil]) hold all of
+// them, within a horizon after Redis knows of it. Processes that do not have the option
+// keep the holds of others as well, but learn of them with their next step only. A hold
+// cannot be taken back: Resume lifts it in its own process, where the schedule holds on.
+func WithSharedHold() Option { return func(c *config) { c.sharedHold = true } }
+
+// WithOnChange has f called when Redis is found to be away, and when it is back: once
+// for each change, one after the other. It must not block.
+func WithOnChange(f func(State)) Option { return func(c *config) { c.onChange = f } }
+
+// WithShaper sets options of the Shapers of a [Group]. It is for [NewGroup] only.
+func WithShaper(opts ...shaper.Option) Option {
+	return func(c *config) { c.shaper = append(c.shaper, opts...) }
+}
+
+// WithMaxKeys sets how many keys a [Group] has in memory at a time. The default is
+// 100,000. It is for [NewGroup] only.
+func WithMaxKeys(n int) Option { return func(c *config) { c.maxKeys = n } }
+
+func configure(opts []Option) (*config, error) {
+	c := &config{
+		horizon: defaultHorizon, tolerance: defaultTolerance, timeout: defaultTimeout, lease: defaultLease,
+		maxKeys: defaultMaxKeys, now: time.Now,
+	}
+	for _, opt := range opts {
+		opt(c)
+	}
+	for _, d := range []struct {
+		name string
+		is   time.Duration
+		min  time.Duration
+	}{
+		{"horizon", c.horizon, time.Millisecond},
+		{"tolerance", c.tolerance, 0},
+		{"timeout", c.timeout, time.Millisecond},
+		{"lease", c.lease, time.Millisecond},
+	} {
+		if d.is < d.min || d.is > time.Hour {
+			return nil, fmt.Errorf("redis: %s %v: must be from %v to 1h", d.name, d.is, d.min)
+		}
+	}
+	if c.maxKeys < 1 {
+		return nil, fmt.Errorf("redis: maximum of %d keys: must be at least 1", c.maxKeys)
+	}
+	return c, nil
+}

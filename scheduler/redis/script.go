@@ -1,0 +1,83 @@
+package redis
+
+import (
+	"context"
+	_ "embed"
+	"strconv"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+//go:embed step.lua
+var stepSource string
+
+var stepScript = goredis.NewScript(stepSource)
+
+// A request is what one step asks for.
+type request struct {
+	units  int64 // to reserve
+	within int64 // all of them within so many microseconds or none; -1: whenever it is
+
+	back     bool // hand back what lies between rest and tail
+	tail     moment
+	rest     moment
+	returned int64         // units between them
+	known    time.Duration // TAT lies that far ahead, as far as the process knows
+	rejoin   bool          // from an outage in which processes may have paced on their own
+	hold     time.Duration // hold all for so long
+	forfeits bool          // nothing is saved up
+}
+
+// A reply is what a step has found and done. Times are microseconds of the server.
+type reply struct {
+	now     int64
+	tat     moment // of the first of the units
+	granted int64
+	hold    int64
+}
+
+const (
+	// After an outage that all have noticed the schedule begins anew once all processes
+	// must have found the store again.
+	settle = probeEvery + 100*time.Millisecond
+	// They have noticed one if nobody has asked for that long.
+	quiet = 100 * time.Millisecond
+)
+
+// step runs one step.
+func (l *link) step(ctx context.Context, keys keyring, p pace, burst int64, r request) (reply, error) {
+	early := p.add(moment{}, burst-1)
+	tail, rest := []any{"", ""}, []any{"", ""}
+	if r.back {
+		tail = []any{r.tail.us, r.tail.frac}
+		rest = []any{r.rest.us, r.rest.frac}
+	}
+	var settling time.Duration
+	if r.rejoin {
+		settling = settle
+	}
+	args := []any{p.p, p.q, early.us, early.frac, r.units, r.within, tail[0], tail[1], rest[0], rest[1],
+		max(r.known.Microseconds(), 0), settling.Microseconds(), quiet.Microseconds(), ceilMicros(r.hold), flag(r.forfeits),
+		(3 * l.timeout).Milliseconds() + 1, burst}
+	got, err := l.timely(ctx, stepScript, keys.forRequest(l.requestID()), args, 5, 3)
+	if err != nil {
+		return reply{}, err
+	}
+	return reply{now: got[0], tat: moment{got[1], got[2]}, granted: got[3], hold: got[4]}, nil
+}
+
+func ceilMicros(d time.Duration) string {
+	us := d.Microseconds()
+	if d%time.Microsecond > 0 {
+		us++
+	}
+	return strconv.FormatInt(min(us, maxTerm), 10)
+}
+
+func flag(set bool) string {
+	if set {
+		return "1"
+	}
+	return "0"
+}

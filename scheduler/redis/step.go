@@ -1,0 +1,137 @@
+package redis
+
+import (
+	"context"
+	"time"
+)
+
+// A step is one call of the script. It runs in a goroutine that ends with it, and there
+// is at most one under way: what is asked for meanwhile waits for the next.
+
+// planLocked begins a step if one is needed. need is the units that somebody has asked
+// about, head the cost of the first call in the line, or 0.
+func (s *Schedule) planLocked(now time.Time, need, head int64) {
+	switch {
+	case s.closed || s.taking:
+		return
+	case s.away:
+		// While somebody asks, the store is looked for. That only looks: what hangs in
+		// the buffers of a stopped server will be done once it goes on, all of it.
+		s.lookLaterLocked(probeEvery / 2)
+		if s.link.mayProbe() {
+			s.takeLocked(request{within: -1})
+		}
+		return
+	case s.tellsHoldLocked(now):
+		s.takeLocked(s.requestLocked(now, 0))
+		return
+	}
+	units := s.unitsLocked(now, need, head)
+	if units == 0 {
+		s.lookLaterLocked(s.patienceLocked(now))
+		return
+	}
+	if s.delayed == nil && !s.gatherLocked(now, head) {
+		s.steps.Commit(now, now, 1)
+		s.takeLocked(s.requestLocked(now, units))
+	}
+}
+
+// unitsLocked returns how many units to reserve now, or 0.
+func (s *Schedule) unitsLocked(now time.Time, need, head int64) int64 {
+	have := s.hand.units
+	waiting := max(need, s.demand)
+	enough := have >= waiting
+	if have > 0 && have >= head && have > min(s.most, waiting)/4 {
+		// The next run is fetched before this one is used up, and not much sooner.
+		enough = enough || s.hand.last().Sub(now) > 2*s.rtt
+	}
+	if enough {
+		return s.owed
+	}
+	units := min(waiting-have, max(s.most, head-have))
+	return min(saturatingSum(units, s.owed), s.MaxCost())
+}
+
+// requestLocked returns a request for so many units that says all there is to say.
+func (s *Schedule) requestLocked(now time.Time, units int64) request {
+	r := request{units: units, within: -1, known: s.tail.Sub(now), rejoin: s.rejoins, forfeits: s.even}
+	s.rejoins, s.even = false, false
+	if s.tellsHoldLocked(now) {
+		r.hold = s.held.Sub(now)
+	}
+	return r
+}
+
+// takeLocked begins a step.
+func (s *Schedule) takeLocked(r request) {
+	s.taking = true
+	s.counts.Steps++
+	go s.take(r)
+}
+
+func (s *Schedule) take(r request) {
+	sent := s.config.now()
+	got, err := s.link.step(context.Background(), s.keys, s.pace, s.burst, r)
+	received := s.config.now()
+	if err != nil {
+		s.link.failed(err)
+	} else {
+		s.link.answered()
+	}
+	s.finish(r, got, err, sent, received)
+
+	// Whoever waits looks at what has come. If nobody does, somebody must see to it
+	// that it goes back.
+	s.mu.Lock()
+	again := s.again
+	s.mu.Unlock()
+	if again != nil {
+		again()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		s.giveBackLocked(s.config.now())
+	} else if s.hand.units > 0 {
+		s.lookLaterLocked(s.patienceLocked(s.config.now()))
+	}
+}
+
+func (s *Schedule) finish(r request, got reply, err error, sent, received time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taking = false
+	if err != nil {
+		s.counts.Failed++
+		s.rejoins = s.rejoins || r.rejoin
+		s.even = s.even || r.forfeits
+		return
+	}
+	trip := received.Sub(sent)
+	if s.rtt == 0 {
+		s.rtt = trip
+	}
+	s.rtt += (trip - s.rtt) / 8
+
+	run := run{anchor: received, now: got.now, tat: got.tat, burst: s.burst, end: got.granted}
+	tail := s.pace.add(got.tat, got.granted)
+	s.tail = run.local(s.pace, tail)
+	s.seen = received
+	s.counts.Reserved += got.granted
+	if r.back && got.tat != r.tail {
+		s.counts.Returned += r.returned
+	}
+	if r.hold > 0 && !s.held.After(sent.Add(r.hold)) {
+		s.held = time.Time{}
+	}
+	if got.hold > got.now {
+		// All are held, and the slots in hand with them. Those that come are behind it.
+		until := run.local(s.pace, moment{us: got.hold})
+		s.missLocked(s.hand.missed(1, until))
+	}
+	run.next = min(s.owed, got.granted)
+	s.owed -= run.next
+	s.counts.Used += run.next
+	s.hand.add(run)
+}
