@@ -3,13 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 )
 
 // The scenarios as ordinary benchmarks, one operation being a decision, a departure, a
-// cancelled line, a change or a request. The memory of waiting calls is missing: it
-// needs a process that is thrown away.
+// cancelled line, a change or a request. The memory of waiting calls and keys is missing:
+// it needs a process that is thrown away. So is what needs a million keys.
 
 func BenchmarkAllow(b *testing.B)     { benchmarkDecision(b, decisions[0]) }
 func BenchmarkReadyWait(b *testing.B) { benchmarkDecision(b, decisions[1]) }
@@ -25,36 +27,38 @@ func benchmarkDecision(b *testing.B, d decision) {
 }
 
 func BenchmarkTransport(b *testing.B) {
-	b.Run("base=stub", func(b *testing.B) {
-		b.Run("lib=none", func(b *testing.B) { runDecisions(b, requests(stub{}), 1) })
-		each(b, transportScenario().subjects, func(b *testing.B, s subject) {
-			runDecisions(b, requests(wrap(s)), 1)
+	for _, base := range bases {
+		b.Run("base="+base.name, func(b *testing.B) {
+			rt, url, stop := base.start()
+			defer stop()
+			b.Run("lib=none", func(b *testing.B) { runDecisions(b, requests(rt, url), 1) })
+			each(b, choose(subjects, isWaiter), func(b *testing.B, s subject) {
+				runDecisions(b, requests(wrap(s, rt), url), 1)
+			})
 		})
-	})
+	}
 }
 
 func BenchmarkBlocked(b *testing.B) {
-	for _, hertz := range []int{1_000, 10_000} {
-		for _, callers := range []int{1, 100, 10_000} {
-			b.Run(fmt.Sprintf("rate=%d/callers=%d", hertz, callers), func(b *testing.B) {
-				each(b, choose(subjects, canPace), func(b *testing.B, s subject) {
-					l := s.pace(perSecond(hertz), callers)
-					b.ReportAllocs()
-					b.ResetTimer()
-					u := startUsage()
-					departTogether(l, callers, b.N, func() {})
-					u.stop()
-					b.ReportMetric(micros(u.cpu)/float64(b.N), "cpu-us/departure")
-				})
+	for _, line := range lines {
+		b.Run(strings.TrimPrefix(line.name(), "Blocked/"), func(b *testing.B) {
+			each(b, choose(subjects, canPace), func(b *testing.B, s subject) {
+				l := s.pace(line.rate(), line.callers)
+				b.ReportAllocs()
+				b.ResetTimer()
+				u := startUsage()
+				departTogether(l, line.callers, b.N, func() {})
+				u.stop()
+				b.ReportMetric(micros(u.cpu)/float64(b.N), "cpu-us/departure")
 			})
-		}
+		})
 	}
 }
 
 func BenchmarkPacing(b *testing.B) {
 	for _, hertz := range []int{100, 1_000, 5_000, 20_000} {
 		b.Run(fmt.Sprintf("rate=%d", hertz), func(b *testing.B) {
-			each(b, choose(subjects, canPace), func(b *testing.B, s subject) {
+			each(b, append(choose(subjects, canPace), precise), func(b *testing.B, s subject) {
 				r := perSecond(hertz)
 				var log departures
 				departTogether(s.pace(r, 64), 64, b.N+1, log.add)
@@ -86,7 +90,7 @@ func BenchmarkCancel(b *testing.B) {
 func BenchmarkRateChange(b *testing.B) {
 	const calls = 10_000
 	b.Run(fmt.Sprintf("calls=%d", calls), func(b *testing.B) {
-		each(b, rateScenario().subjects, func(b *testing.B, s subject) {
+		each(b, choose(subjects, canSetRate), func(b *testing.B, s subject) {
 			l := s.pace(standstill, calls)
 			line, err := standInLine(l, calls, func() {})
 			if err != nil {
@@ -110,7 +114,8 @@ func each(b *testing.B, subjects []subject, f func(*testing.B, subject)) {
 func runDecisions(b *testing.B, op func() bool, goroutines int) {
 	b.ReportAllocs()
 	b.ResetTimer()
-	if _, _, yes := decide(op, goroutines, b.N); yes != b.N {
+	ops := slices.Repeat([]func() bool{op}, goroutines)
+	if _, _, yes := decide(ops, b.N); yes != b.N {
 		b.Fatalf("%d of %d were a no", b.N-yes, b.N)
 	}
 }

@@ -15,21 +15,38 @@ import (
 // else to leave while it is woken late, so its share tells what lateness costs.
 func blockedScenarios() []scenario {
 	var all []scenario
-	for _, hertz := range []int{1_000, 10_000} {
-		for _, callers := range []int{1, 100, 10_000} {
-			all = append(all, scenario{
-				name:     fmt.Sprintf("Blocked/rate=%d/callers=%d", hertz, callers),
-				slow:     true,
-				subjects: choose(subjects, canPace),
-				measure: func(s subject, scale scale) (sample, error) {
-					callers := max(1, callers/scale.crowd)
-					return measureBlocked(s.pace(perSecond(hertz), callers), perSecond(hertz), callers, scale)
-				},
-			})
-		}
+	for _, line := range lines {
+		all = append(all, scenario{
+			name:     line.name(),
+			rounds:   line.rounds,
+			subjects: pacers(line.rounds),
+			measure: func(s subject, scale scale) (sample, error) {
+				callers := max(1, line.callers/scale.crowd)
+				return measureBlocked(s.pace(line.rate(), callers), line.rate(), callers, scale)
+			},
+		})
 	}
 	return all
 }
+
+// arriving is what each of many who come at once may need to get past the others.
+const arriving = 10 * time.Microsecond
+
+// lines are how many wait all the time, and for how many per second.
+var lines = []crowded{
+	{1_000, 64, targetRounds},
+	{1_000, 10_000, otherRounds},
+	{10_000, 1, targetRounds},
+	{10_000, 100, otherRounds},
+	{10_000, 10_000, targetRounds},
+	{10_000, 100_000, otherRounds},
+	{100_000, 64, targetRounds}, // faster than timers can be armed one by one
+}
+
+type crowded struct{ hertz, callers, rounds int }
+
+func (l crowded) rate() rate   { return perSecond(l.hertz) }
+func (l crowded) name() string { return fmt.Sprintf("Blocked/rate=%d/callers=%d", l.hertz, l.callers) }
 
 func measureBlocked(l limiter, r rate, callers int, scale scale) (sample, error) {
 	var departed atomic.Int64
@@ -41,8 +58,14 @@ func measureBlocked(l limiter, r rate, callers int, scale scale) (sample, error)
 		}
 	})
 	if callers >= 1000 {
-		awaitBlocked(before, callers*9/10)
+		awaitMost(before, callers)
+		time.Sleep(time.Duration(callers) * arriving) // some may be blocked at a lock until then
 	}
+	return measureDepartures(&departed, r, scale)
+}
+
+// measureDepartures looks at a line that moves.
+func measureDepartures(departed *atomic.Int64, r rate, scale scale) (sample, error) {
 	time.Sleep(scale.settle)
 
 	u := startUsage()

@@ -12,7 +12,7 @@ import (
 func cancelScenario() scenario {
 	return scenario{
 		name:     "Cancel/calls=100000",
-		slow:     true,
+		rounds:   targetRounds,
 		subjects: append(choose(subjects, canCancel), bareSelect),
 		measure: func(s subject, scale scale) (sample, error) {
 			calls := 100_000 / scale.crowd

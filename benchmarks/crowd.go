@@ -34,15 +34,28 @@ func (c *crowd) disperse() {
 // calm, or after ten seconds. It reports whether that came about. Those who are blocked
 // at a lock on their way into the line are not taken for waiting: somebody runs then.
 func awaitBlocked(before, n int) bool {
+	return await(func(c census) bool {
+		return c.blocked >= before+n && c.active <= 1 // the one is this goroutine
+	})
+}
+
+// awaitMost returns when nine tenths of n goroutines more than before are blocked, or
+// after ten seconds. It is for a line that moves, so it is never calm.
+func awaitMost(before, n int) {
+	await(func(c census) bool { return c.blocked >= before+n*9/10 })
+}
+
+// await reports whether something has come about within ten seconds.
+func await(what func(census) bool) bool {
 	const enough = 3 // looks in a row, since the counts are not of one instant
-	for calm, looks := 0, 0; looks < 1000; looks++ {
+	for met, looks := 0, 0; looks < 1000; looks++ {
 		time.Sleep(10 * time.Millisecond)
-		if c := count(); c.blocked >= before+n && c.active <= 1 { // the one is this goroutine
-			calm++
+		if what(count()) {
+			met++
 		} else {
-			calm = 0
+			met = 0
 		}
-		if calm == enough {
+		if met == enough {
 			return true
 		}
 	}

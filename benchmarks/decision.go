@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,9 +53,10 @@ var live, _ = context.WithCancel(context.Background())
 
 // measureDecision finds out how many decisions take about d and times that many.
 func measureDecision(op func() bool, goroutines int, d time.Duration) (sample, error) {
+	ops := slices.Repeat([]func() bool{op}, goroutines)
 	n := 1000
 	for {
-		elapsed, allocs, yes := decide(op, goroutines, n)
+		elapsed, allocs, yes := decide(ops, n)
 		if yes != n {
 			return nil, fmt.Errorf("%d of %d decisions were a no", n-yes, n)
 		}
@@ -68,14 +70,14 @@ func measureDecision(op func() bool, goroutines int, d time.Duration) (sample, e
 	}
 }
 
-// decide makes n decisions in all and returns how long they took, what was allocated
-// meanwhile and how many were a yes.
-func decide(op func() bool, goroutines, n int) (elapsed time.Duration, allocs uint64, yes int) {
+// decide makes n decisions in all, in a goroutine for each op, and returns how long they
+// took, what was allocated meanwhile and how many were a yes.
+func decide(ops []func() bool, n int) (elapsed time.Duration, allocs uint64, yes int) {
 	var wg sync.WaitGroup
 	var total atomic.Int64
 	start := make(chan struct{})
-	for i := range goroutines {
-		share := (n + i) / goroutines // the shares add up to n
+	for i, op := range ops {
+		share := (n + i) / len(ops) // the shares add up to n
 		wg.Go(func() {
 			<-start
 			mine := 0

@@ -11,31 +11,46 @@ import (
 // that left. Figures are those of timeline, and the CPU time per departure as in a
 // blocked wait.
 func pacingScenarios() []scenario {
-	const callers = 64
 	var all []scenario
 	for _, hertz := range []int{10, 100, 1_000, 5_000, 20_000} {
-		all = append(all, scenario{
-			name:     fmt.Sprintf("Pacing/rate=%d", hertz),
-			slow:     true,
-			subjects: choose(subjects, canPace),
-			measure: func(s subject, scale scale) (sample, error) {
-				r := perSecond(hertz)
-				return measurePacing(s.pace(r, callers), r, callers, max(scale.pacing, 3*r.interval()), scale.settle)
-			},
-		})
+		all = append(all, pacingScenario("Pacing", hertz, otherRounds, pacers(otherRounds)))
 	}
 	return all
 }
 
-func measurePacing(l limiter, r rate, callers int, d, settle time.Duration) (sample, error) {
+// The same with precise timing, beside ours without and x/time; and with a grain, which
+// is a bound on what that costs, beside the two that it stands between.
+func preciseScenarios() []scenario {
+	sluice, xtime := subjects[0], subjects[1]
+	var all []scenario
+	for _, hertz := range []int{10, 100, 1_000, 5_000, 20_000} {
+		all = append(all, pacingScenario("Precise", hertz, targetRounds, []subject{precise, xtime, sluice}))
+	}
+	return append(all, pacingScenario("Grain", 20_000, otherRounds, []subject{grained, xtime, precise}))
+}
+
+func pacingScenario(family string, hertz, rounds int, subjects []subject) scenario {
+	const callers = 64
+	return scenario{
+		name:     fmt.Sprintf("%s/rate=%d", family, hertz),
+		rounds:   rounds,
+		subjects: subjects,
+		measure: func(s subject, scale scale) (sample, error) {
+			return measurePacing(s.pace(perSecond(hertz), callers), perSecond(hertz), callers, scale)
+		},
+	}
+}
+
+func measurePacing(l limiter, r rate, callers int, scale scale) (sample, error) {
 	var log departures
 	gather(callers, func(ctx context.Context) {
 		for l.wait(ctx) == nil {
 			log.add()
 		}
 	})
-	time.Sleep(settle)
+	time.Sleep(scale.settle)
 	early := log.len()
+	d := max(scale.pacing, 3*r.interval())
 	u := startUsage()
 	time.Sleep(d)
 	u.stop()

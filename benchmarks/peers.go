@@ -22,13 +22,14 @@ const plenty = 1_000_000_000
 
 // subjects are all libraries. Ours is the first.
 var subjects = []subject{
-	{"sluice", readySluice, paceSluice},
-	{"xtime", readyXTime, paceXTime},
-	{"uber", readyUber, paceUber},
-	{"failsafe", readyFailsafe, paceFailsafe},
-	{"juju", readyJuju, paceJuju},
-	{"throttled", readyThrottled, nil},
-	{"sethvargo", readySethvargo, nil},
+	{name: "sluice", ready: readySluice, pace: paceSluice},
+	{name: "xtime", ready: readyXTime, pace: paceXTime},
+	{name: "uber", ready: readyUber, pace: paceUber},
+	{name: "failsafe", ready: readyFailsafe, pace: paceFailsafe},
+	{name: "failsafe-try", ready: readyFailsafeTry},
+	{name: "juju", ready: readyJuju, pace: paceJuju},
+	{name: "throttled", ready: readyThrottled},
+	{name: "sethvargo", ready: readySethvargo},
 }
 
 // must is for errors that only a mistake in this program can cause.
@@ -43,9 +44,20 @@ func readySluice() limiter {
 	return ofSluice(must(shaper.New(scheduler.Every(1), shaper.WithBurst(plenty))))
 }
 
-// The line has room for more than those who wait, so that nobody is refused.
-func paceSluice(r rate, waiting int) limiter {
-	return ofSluice(must(shaper.New(scheduler.Every(r.interval()), shaper.WithQueue(2*waiting+16))))
+// precise and grained are variants of ours, for scenarios of pacing only.
+var (
+	precise = subject{name: "precise", pace: paceWith(shaper.WithPreciseTiming())}
+	grained = subject{name: "grain=250us", pace: paceWith(shaper.WithPreciseTiming(), shaper.WithGrain(250*time.Microsecond))}
+)
+
+func paceSluice(r rate, waiting int) limiter { return paceWith()(r, waiting) }
+
+// paceWith makes a line with room for more than those who wait, so that nobody is refused.
+func paceWith(opts ...shaper.Option) func(rate, int) limiter {
+	return func(r rate, waiting int) limiter {
+		queue := shaper.WithQueue(2*waiting + 16)
+		return ofSluice(must(shaper.New(scheduler.Every(r.interval()), append(opts, queue)...)))
+	}
 }
 
 func ofSluice(s *shaper.Shaper) limiter {
@@ -86,6 +98,18 @@ func paceFailsafe(r rate, _ int) limiter { return ofFailsafe(r.interval()) }
 func ofFailsafe(interval time.Duration) limiter {
 	l := ratelimiter.NewSmoothWithMaxRate[any](interval)
 	return limiter{allow: l.TryAcquirePermit, wait: l.AcquirePermit, cancels: true}
+}
+
+// TryAcquirePermit is what failsafe has for a call that need not wait: AcquirePermit makes
+// a timer all the same.
+func readyFailsafeTry() limiter {
+	try := readyFailsafe().allow
+	return limiter{wait: func(context.Context) error {
+		if !try() {
+			return context.DeadlineExceeded
+		}
+		return nil
+	}}
 }
 
 func readyJuju() limiter { return ofJuju(juju.NewBucket(1, plenty)) }

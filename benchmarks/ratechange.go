@@ -14,7 +14,7 @@ import (
 func rateScenario() scenario {
 	return scenario{
 		name:     "RateChange/calls=10000",
-		slow:     true,
+		rounds:   targetRounds,
 		subjects: choose(subjects, canSetRate),
 		measure: func(s subject, scale scale) (sample, error) {
 			calls := 10_000 / scale.crowd

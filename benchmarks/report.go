@@ -26,6 +26,7 @@ var bias string
 func (r *report) write(w io.Writer) error {
 	var b strings.Builder
 	r.writeHead(&b)
+	r.writeTargets(&b)
 	r.writeTables(&b)
 	b.WriteString("\n" + bias)
 	r.writeRaw(&b)
@@ -58,7 +59,8 @@ const legend = `
 Each cell is the median over the rounds. In brackets: ours divided by the peer's, as the
 median of the ratios within each round, in which the two ran next to each other. Below
 1.00 ours is less, which is better for everything but a share-of-rate and reached. A
-dash means that no ratio can be given: something is negative, or theirs is 0. A row
+dash means that there is no figure, or that no ratio can be given: something is negative,
+or theirs is 0. The first column is always a variant of ours. A row
 that is marked "noisy" has rounds in which more than %.0f %% of the CPUs was busy before,
 or was used by other processes during one of the trials.
 What the units mean stands in the file of each scenario.
@@ -85,10 +87,10 @@ func writeRows(b *strings.Builder, r *result) {
 	if n := r.noisy(); n > 0 {
 		label += fmt.Sprintf(" (noisy: %d of %d)", n, len(r.rounds))
 	}
-	for f, fig := range r.rounds[0].trials[0].found {
-		fmt.Fprintf(b, "| %s | %s | %s |", label, fig.Unit, number(r.value(0, f)))
+	for _, unit := range r.units() {
+		fmt.Fprintf(b, "| %s | %s | %s |", label, unit, number(r.value(0, unit)))
 		for peer := 1; peer < len(r.scenario.subjects); peer++ {
-			fmt.Fprintf(b, " %s (%s) |", number(r.value(peer, f)), quotient(r.ratio(peer, f)))
+			fmt.Fprintf(b, " %s (%s) |", number(r.value(peer, unit)), quotient(r.ratio(peer, unit)))
 		}
 		b.WriteString("\n")
 	}
@@ -131,6 +133,8 @@ func family(name string) string {
 // number writes a value with three digits or more.
 func number(v float64) string {
 	switch size := math.Abs(v); {
+	case math.IsNaN(v):
+		return "–"
 	case size >= 100 || v == 0:
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	case size >= 10:
@@ -145,6 +149,9 @@ func number(v float64) string {
 func quotient(v float64) string {
 	if math.IsNaN(v) {
 		return "–"
+	}
+	if v > 0 && v < 0.1 {
+		return strconv.FormatFloat(v, 'f', 3, 64)
 	}
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }

@@ -27,7 +27,7 @@ type trial struct {
 
 // measure runs a round.
 func (r *result) measure(number int, scale scale) error {
-	now := round{number: number, busy: busyShare(look), trials: order(len(r.scenario.subjects), r.scenario.slow)}
+	now := round{number: number, busy: busyShare(min(look, scale.patience)), trials: order(len(r.scenario.subjects), r.scenario.rounds > 0)}
 	for i := range now.trials {
 		t := &now.trials[i]
 		found, others, err := fork(r.scenario, r.scenario.subjects[t.subject], scale)
@@ -56,12 +56,12 @@ func order(subjects int, shared bool) []trial {
 }
 
 // value returns the median of a figure of a subject.
-func (r *result) value(subject, figure int) float64 {
+func (r *result) value(subject int, unit string) float64 {
 	var values []float64
 	for _, round := range r.rounds {
 		for _, t := range round.trials {
 			if t.subject == subject {
-				values = append(values, t.found[figure].Value)
+				values = append(values, t.found.value(unit))
 			}
 		}
 	}
@@ -69,17 +69,27 @@ func (r *result) value(subject, figure int) float64 {
 }
 
 // ratio returns the median over the rounds of ours to the peer's.
-func (r *result) ratio(peer, figure int) float64 {
+func (r *result) ratio(peer int, unit string) float64 {
 	var ratios []float64
 	for _, round := range r.rounds {
 		for _, t := range round.trials {
 			if t.subject == peer {
-				ours := round.trials[t.ours].found[figure].Value
-				ratios = append(ratios, ratio(ours, t.found[figure].Value))
+				ours := round.trials[t.ours].found.value(unit)
+				ratios = append(ratios, ratio(ours, t.found.value(unit)))
 			}
 		}
 	}
 	return median(ratios)
+}
+
+// units returns those of our figures, in the order of the report.
+func (r *result) units() []string {
+	var units []string
+	ours := r.rounds[0].trials[r.rounds[0].trials[0].ours] // a peer begins
+	for _, f := range ours.found {
+		units = append(units, f.Unit)
+	}
+	return units
 }
 
 // noisy returns in how many rounds the machine was not quiet, before or during a trial.

@@ -27,12 +27,12 @@ func percentile(sorted []float64, p float64) float64 {
 }
 
 // ratio returns ours / theirs. Two that are equal have ratio 1, zeros too; otherwise it
-// is NaN if one is negative or theirs is 0: nothing can be said then.
+// is NaN if one is negative, missing or theirs is 0: nothing can be said then.
 func ratio(ours, theirs float64) float64 {
 	switch {
 	case ours == theirs:
 		return 1
-	case ours < 0 || theirs <= 0:
+	case !(ours >= 0) || !(theirs > 0):
 		return math.NaN()
 	}
 	return ours / theirs

@@ -59,6 +59,8 @@ func TestRatio(t *testing.T) {
 		{1, 0, math.NaN()},
 		{-1, 2, math.NaN()},
 		{1, -2, math.NaN()},
+		{math.NaN(), 2, math.NaN()},
+		{1, math.NaN(), math.NaN()},
 	} {
 		if got := ratio(test.ours, test.theirs); got != test.want && !(math.IsNaN(got) && math.IsNaN(test.want)) {
 			t.Errorf("ratio(%v, %v) = %v, want %v", test.ours, test.theirs, got, test.want)

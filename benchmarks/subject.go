@@ -12,6 +12,9 @@ type subject struct {
 	// pace returns a limiter at a rate that up to waiting calls wait for. It is nil if
 	// the library only says yes or no.
 	pace func(rate rate, waiting int) limiter
+	// byKey returns a limiter for each of up to keys keys. It is nil but for the subjects
+	// of the scenarios of keys.
+	byKey func(rate rate, burst, keys int) keyed
 }
 
 // A limiter is what the scenarios call: the methods of a library behind functions of
@@ -37,6 +40,14 @@ func choose(from []subject, can func(subject) bool) []subject {
 		}
 	}
 	return chosen
+}
+
+// pacers returns the subjects that pace, of a scenario that takes part in so many rounds.
+// Where no target is at stake juju is left out, to save time: it sleeps as uber does.
+func pacers(rounds int) []subject {
+	return choose(subjects, func(s subject) bool {
+		return canPace(s) && (rounds >= targetRounds || s.name != "juju")
+	})
 }
 
 func canAllow(s subject) bool   { return s.ready().allow != nil }

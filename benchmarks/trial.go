@@ -36,10 +36,7 @@ func fork(sc scenario, su subject, scale scale) (found sample, others float64, e
 	if err != nil {
 		return nil, 0, err
 	}
-	args := []string{"-trial", sc.name + "," + su.name}
-	if scale == smoke {
-		args = append(args, "-quick")
-	}
+	args := []string{"-trial", sc.name + "," + su.name, "-scale", scale.name}
 	var complaint bytes.Buffer
 	cmd := exec.Command(self, args...)
 	cmd.Stderr = &complaint

@@ -7,19 +7,22 @@ import (
 )
 
 // Waiting calls: what each costs in memory while it waits. bytes/call is the heap in use
-// after a collection plus the stacks, the goroutine included; allocs/call are those of
-// getting it to wait, the goroutine's included. Then as many goroutines again block in a
-// bare select on the same context, which is the least that waiting can cost:
-// floor-bytes/call. What is beyond is the difference.
+// after a collection plus the stacks, of which stack-bytes/call are the stacks alone;
+// allocs/call are those of getting it to wait, the goroutine's included. Then as many
+// goroutines again block in a bare select on the same context, which is the least that
+// waiting can cost: floor-bytes/call of the heap. What the calls have beyond that is
+// beyond-bytes/call, of the heap too.
 func waitingScenarios() []scenario {
 	var all []scenario
-	for _, calls := range []int{100, 10_000, 100_000} {
+	for _, w := range []struct{ calls, rounds int }{
+		{100, targetRounds}, {10_000, targetRounds}, {100_000, otherRounds},
+	} {
 		all = append(all, scenario{
-			name:     fmt.Sprintf("Waiting/calls=%d", calls),
-			slow:     true,
-			subjects: choose(subjects, canPace),
+			name:     fmt.Sprintf("Waiting/calls=%d", w.calls),
+			rounds:   w.rounds,
+			subjects: pacers(w.rounds),
 			measure: func(s subject, scale scale) (sample, error) {
-				calls := calls / scale.crowd
+				calls := w.calls / scale.crowd
 				return measureWaiting(s.pace(standstill, calls), calls)
 			},
 		})
@@ -31,36 +34,48 @@ func measureWaiting(l limiter, calls int) (sample, error) {
 	if err := l.wait(context.Background()); err != nil { // uses up the burst
 		return nil, err
 	}
-	bytes, allocs, err := weigh(calls, func(ctx context.Context) { _ = l.wait(ctx) })
+	w, err := weigh(calls, l.wait)
 	if err != nil {
 		return nil, err
 	}
-	floor, floorAllocs, err := weigh(calls, func(ctx context.Context) { _ = selectOn(ctx) })
+	floor, err := weigh(calls, selectOn)
 	if err != nil {
 		return nil, err
 	}
 	return sample{
-		{"bytes/call", bytes},
-		{"beyond-bytes/call", bytes - floor},
-		{"floor-bytes/call", floor},
-		{"allocs/call", allocs},
-		{"beyond-allocs/call", allocs - floorAllocs},
+		{"bytes/call", w.heap + w.stack},
+		{"stack-bytes/call", w.stack},
+		{"beyond-bytes/call", w.heap - floor.heap},
+		{"floor-bytes/call", floor.heap},
+		{"allocs/call", w.allocs},
+		{"beyond-allocs/call", w.allocs - floor.allocs},
 	}, nil
 }
 
-// weigh returns the memory and the allocations of each of n goroutines that block in f.
-// They stay blocked.
-func weigh(n int, f func(context.Context)) (bytes, allocs float64, err error) {
+// weight is what one waiting call takes.
+type weight struct{ heap, stack, allocs float64 }
+
+// weigh has n goroutines block in wait, and leaves them so. Nothing else is on their
+// stacks, and they come one after the other, so that a stack grows for what the library
+// needs, not for its caller or for waiting at a lock.
+func weigh(n int, wait func(context.Context) error) (weight, error) {
 	already := count().blocked
 	before := settled()
-	gather(n, f)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for range n {
+		go wait(live)
+	}
 	if !awaitBlocked(already, n) {
-		return 0, 0, fmt.Errorf("%d of %d calls wait", count().blocked-already, n)
+		return weight{}, fmt.Errorf("%d of %d calls wait", count().blocked-already, n)
 	}
 	objects := mallocs() - before.Mallocs
 	after := settled()
-	held := func(m runtime.MemStats) float64 { return float64(m.HeapAlloc + m.StackInuse) }
-	return (held(after) - held(before)) / float64(n), float64(objects) / float64(n), nil
+	each := func(after, before uint64) float64 { return (float64(after) - float64(before)) / float64(n) }
+	return weight{
+		heap:   each(after.HeapAlloc, before.HeapAlloc),
+		stack:  each(after.StackInuse, before.StackInuse),
+		allocs: float64(objects) / float64(n),
+	}, nil
 }
 
 // settled returns the memory in use after a collection.
