@@ -86,3 +86,42 @@ func ExampleShaper_HoldUntil() {
 	// Output:
 	// 1m0s
 }
+
+// Each sender number has a limit of its own.
+func ExampleGroup() {
+	ctx := context.Background()
+	senders, err := shaper.NewGroup[string](scheduler.PerSecond(10), shaper.WithMaxKeys(50_000))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, sender := range []string{"+15550100", "+15550101", "+15550100"} {
+		if err := senders.Wait(ctx, sender); err != nil {
+			log.Fatal(err) // not sent; shaper.ErrTooManyKeys if there is no room for a new one
+		}
+		fmt.Println("send from", sender)
+	}
+	// Output:
+	// send from +15550100
+	// send from +15550101
+	// send from +15550100
+}
+
+// Gold customers have more than others. The function is called when a key is made.
+func ExampleWithRates() {
+	gold := map[int]bool{7: true}
+	customers, err := shaper.NewGroup[int](scheduler.PerMinute(10),
+		shaper.WithRates(func(customer int) scheduler.Rate {
+			if gold[customer] {
+				return scheduler.PerMinute(60)
+			}
+			return scheduler.PerMinute(10)
+		}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(customers.Allow(7), customers.Delay(7).Round(time.Second))
+	fmt.Println(customers.Allow(8), customers.Delay(8).Round(time.Second))
+	// Output:
+	// true 1s
+	// true 6s
+}

@@ -103,3 +103,38 @@ func ExampleContextWithCost() {
 	// 202 Accepted and paid for 3
 	// 202 Accepted and paid for 1
 }
+
+// A pace for each partner's host. A partner that answers 429 holds its own line, and
+// nobody else's.
+func ExampleNewKeyed() {
+	partner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "30")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
+	defer partner.Close()
+
+	hosts, err := shaper.NewGroup[string](scheduler.PerSecond(20))
+	if err != nil {
+		log.Fatal(err)
+	}
+	client := &http.Client{
+		Transport: transport.NewKeyed(nil, nil, hosts),
+		Timeout:   10 * time.Second,
+	}
+
+	for range 2 {
+		resp, err := client.Get(partner.URL)
+		if refused := new(transport.Error); errors.As(err, &refused) {
+			fmt.Println("not sent, held by a", refused.Status)
+			continue
+		} else if err != nil {
+			log.Fatal(err)
+		}
+		resp.Body.Close()
+		fmt.Println(resp.Status)
+	}
+
+	// Output:
+	// 429 Too Many Requests
+	// not sent, held by a 429
+}
