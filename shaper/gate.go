@@ -110,7 +110,7 @@ func (s *Shaper) HoldUntil(t time.Time) {
 	s.lock()
 	defer s.unlock()
 	now := s.time.now()
-	until := s.time.at(now, t)
+	until := s.time.at(t)
 	if !until.After(later(now, s.gate.openAt)) {
 		return
 	}

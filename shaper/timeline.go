@@ -46,12 +46,16 @@ func (l *timeline) nowLocked(since time.Duration) time.Time {
 // now reads the clock and returns the present.
 func (l *timeline) now() time.Time { return l.nowLocked(l.since()) }
 
-// at returns the instant on the line that a user's clock calls t, seen at now.
-func (l *timeline) at(now, t time.Time) time.Time {
+// at returns the instant on the line that a user's clock calls t. The two readings are in
+// such an order that whatever comes between them makes it later, not earlier: a hold must
+// not end too soon.
+func (l *timeline) at(t time.Time) time.Time {
 	if l.clock == nil {
-		return now.Add(time.Until(t))
+		until := time.Until(t)
+		return l.epoch.Add(l.since()).Add(until)
 	}
-	return now.Add(l.clock.Until(t))
+	until := l.clock.Until(t)
+	return l.epoch.Add(l.since()).Add(until)
 }
 
 // wall returns what the user's clock will show at an instant of the line, as seen

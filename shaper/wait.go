@@ -202,7 +202,7 @@ func (s *Shaper) joinLocked(now, deadline time.Time, cost int64, place bool) (*c
 		return nil, s.refuseLocked(ErrMaxDelay, cost, delay)
 	}
 	if !deadline.IsZero() {
-		deadline = s.time.at(now, deadline)
+		deadline = s.time.at(deadline)
 		if !due.Before(deadline) {
 			return nil, s.refuseLocked(ErrDeadline, cost, delay)
 		}

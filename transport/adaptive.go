@@ -4,11 +4,11 @@ import "time"
 
 // adaptive is the share of its rate at which a key runs: additive increase,
 // multiplicative decrease. The increase is fast where the partner is known to allow it,
-// slow around where it refused last, and faster again beyond, where its limit must have
+// slow around where it refused last, and ever faster beyond, where its limit must have
 // changed.
 type adaptive struct {
 	share   int64 // in parts of wholeShare; 0 counts as all
-	refused int64 // the share that was refused last
+	refused int64 // the share that was refused last, as far as can be told
 	changed time.Time
 }
 
@@ -17,8 +17,13 @@ const (
 
 	// Parts of the whole that the share grows by in a second.
 	growFast   = wholeShare / 20
-	growSlow   = wholeShare / 200
-	growBeyond = wholeShare / 33
+	growSlow   = wholeShare / 1000
+	growBeyond = wholeShare / 10
+
+	// Around what was refused last, in percent of it, the share grows slowly: each time that
+	// it gets there costs a hold.
+	slowFrom = 98
+	slowTo   = 101
 
 	// growEvery keeps changes few. A key that was not used for long has not shown more
 	// than one that was used for longestGrowth.
@@ -32,9 +37,23 @@ func (a *adaptive) cut(now time.Time, floor int64) {
 	if a.share == 0 {
 		a.share = wholeShare
 	}
-	a.refused = a.share
+	// A partner counts over a while, so what it refuses is what the share was before.
+	a.refused = max(a.share-a.speed(), a.share*8/10)
 	a.share = max(a.share*7/10, min(floor, a.share))
 	a.changed = now
+}
+
+// speed is how much the share grows by in a second.
+func (a *adaptive) speed() int64 {
+	switch {
+	case !a.reduced():
+		return 0
+	case a.share < a.refused*slowFrom/100:
+		return growFast
+	case a.share < a.refused*slowTo/100:
+		return growSlow
+	}
+	return min(max(a.share-a.refused, growSlow), growBeyond)
 }
 
 // grow is told of a success, and reports whether the share has grown.
@@ -43,16 +62,15 @@ func (a *adaptive) grow(now time.Time) bool {
 	if !a.reduced() || since < growEvery {
 		return false
 	}
-	speed := int64(growBeyond)
-	switch {
-	case a.share < a.refused*95/100:
-		speed = growFast
-	case a.share < a.refused*105/100:
-		speed = growSlow
+	if since > longestGrowth {
+		since, a.changed = longestGrowth, now.Add(-longestGrowth)
 	}
-	a.changed = now
-	a.share = min(a.share+max(1, speed*int64(min(since, longestGrowth))/int64(time.Second)), wholeShare)
-	return true
+	speed := a.speed()
+	grown := speed * int64(since) / int64(time.Second)
+	// The time that makes no whole part yet is left for the next call.
+	a.changed = a.changed.Add(time.Duration(grown * int64(time.Second) / speed))
+	a.share = min(a.share+grown, wholeShare)
+	return grown > 0
 }
 
 func (t *Transport) adapts() bool { return t.floor > 0 && t.pace.scale != nil }

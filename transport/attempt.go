@@ -16,8 +16,8 @@ import (
 // copy of the request, in vain where there is no net/http below. So a base of an unknown
 // kind is watched at first, and then from time to time, until it has shown one.
 type attemptCounter struct {
-	net  atomic.Bool // net/http is below
-	sent atomic.Uint32
+	net  atomic.Bool   // net/http is below
+	seen atomic.Uint32 // answers to requests that were watched in vain
 }
 
 const (
@@ -50,11 +50,15 @@ func (c *attemptCounter) wanted() bool {
 	if c.net.Load() {
 		return true
 	}
-	if c.sent.Load() < watchFirst {
-		c.sent.Add(1)
-		return true
+	return c.seen.Load() < watchFirst || rand.Uint32()%watchEvery == 0
+}
+
+// answered is told that a request was watched and answered. One that was not may have
+// found nobody to connect to, which says nothing about what is below.
+func (c *attemptCounter) answered() {
+	if !c.net.Load() && c.seen.Load() < watchFirst {
+		c.seen.Add(1)
 	}
-	return rand.Uint32()%watchEvery == 0
 }
 
 // traced returns req with a trace that charges every attempt after the first one. It
@@ -63,6 +67,8 @@ func (t *Transport) traced(req *http.Request, p *passage) *http.Request {
 	var attempts atomic.Int64 // net/http may call from several goroutines
 	key, cost, trace := p.key, p.cost, p.trace
 	return req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
+		// Called before RoundTrip returns, as what is written later on may not be. A
+		// connection that is lost before it carries anything is charged as well.
 		GotConn: func(httptrace.GotConnInfo) {
 			t.counts.net.Store(true)
 			if attempts.Add(1) > 1 {

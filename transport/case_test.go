@@ -246,6 +246,44 @@ func TestCaseI01BlameTheRightCause(t *testing.T) {
 			require.True(t, e.HeldUntil.Equal(until), "the hold is to blame, and not the pace")
 		})
 	})
+	t.Run("deadline before the partner wants another request", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPartner()
+			script(p, status(http.StatusTooManyRequests, "Retry-After: 60"))
+			client := &http.Client{Transport: transport.New(p, newShaper(t, scheduler.PerSecond(10)))}
+			mustSend(t, client.Transport, "/refused")
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			_, err := client.Do(get(t, ctx, "/v1/messages?token=hunter2"))
+			require.Zero(t, time.Since(p.started), "told at once")
+			var e *transport.Error
+			require.ErrorAs(t, err, &e)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorIs(t, err, transport.ErrNotSent)
+			require.True(t, e.Timeout())
+			require.Equal(t, http.StatusTooManyRequests, e.Status)
+			require.True(t, e.HeldUntil.Equal(p.started.Add(time.Minute)))
+			require.Equal(t, time.Minute, e.Wait)
+			require.Contains(t, e.Error(), "held by the partner (status 429) until 2000-01-01T00:01:00Z")
+			require.NotContains(t, e.Error(), "hunter2")
+		})
+	})
+	t.Run("cancelled behind the partner's hold", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPartner()
+			script(p, status(http.StatusServiceUnavailable, "Retry-After: 60"))
+			tr := transport.New(p, newShaper(t, scheduler.PerSecond(10)))
+			mustSend(t, tr, "/refused")
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second, cancel)
+			_, err := tr.RoundTrip(get(t, ctx, "/"))
+			var e *transport.Error
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, context.Canceled, e.Reason)
+			require.Equal(t, http.StatusServiceUnavailable, e.Status)
+			require.True(t, e.HeldUntil.Equal(p.started.Add(time.Minute)))
+		})
+	})
 	t.Run("longer than the longest delay", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e, err := run(t, t.Context(), nil, shaper.WithMaxDelay(99*ms))

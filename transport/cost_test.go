@@ -110,3 +110,28 @@ func TestCostLargerThanAnInt(t *testing.T) {
 	require.Empty(t, line.asked)
 	require.Empty(t, p.seen())
 }
+
+// leaver lets everybody leave at once, and takes a cost as it is told.
+type leaver struct {
+	costOnly
+	left []int
+}
+
+func (l *leaver) LeaveNow(cost int) bool { l.left = append(l.left, cost); return true }
+
+// A Waiter that can tell at once is asked about valid costs only: a negative one might be
+// capacity handed back to it.
+func TestCostThatCannotBePaidIsNotOffered(t *testing.T) {
+	for _, cost := range []int64{0, -7} {
+		for _, opts := range [][]transport.Option{nil, {segments(3)}} {
+			l := &leaver{}
+			_, err := transport.New(newPartner(), l, opts...).RoundTrip(get(t, transport.ContextWithCost(t.Context(), cost), "/x"))
+			require.ErrorIs(t, err, transport.ErrCost)
+			require.Empty(t, l.left)
+		}
+	}
+	l := &leaver{}
+	_, err := transport.New(newPartner(), l).RoundTrip(get(t, transport.ContextWithCost(t.Context(), 5), "/x"))
+	require.NoError(t, err)
+	require.Equal(t, []int{5}, l.left)
+}

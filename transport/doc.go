@@ -8,10 +8,33 @@
 // 9110, section 15.4). What the partner answers comes back as it is: a 429 is a
 // response, not an error.
 //
+// # Partners who are listened to
+//
+// An answer that refuses the request because of a limit (package feedback tells which do)
+// holds the line: nobody with that key is sent before the time that the partner states,
+// however many wait. A hold only moves forward, and when it ends the first request leaves
+// at once and the next T later. A partner who states no time is left alone for a second,
+// doubled from refusal to refusal up to a minute, until he accepts a request; refusals of
+// requests that were in flight together count once. A stated time above [WithMaxHold] is
+// cut to that; then a single request goes, and the others wait for its answer for a
+// little.
+//
+// That needs a Waiter with a method HoldUntil. The answer itself comes back as it came,
+// its body unread. [WithRetry] sends again what is safe to send again,
+// [WithAdaptiveRate] lowers the rate of a partner who refuses, and [WithTrace] and
+// [WithHooks] tell what happens.
+//
+// [New] has one line for all requests. With [NewKeyed] and a *shaper.Group[string] each
+// partner's host, or whatever a function of yours returns, has a line of its own.
+//
+// # Attempts on the wire
+//
 // What net/http resends by itself below the Transport, because a request met a dead
 // idle connection or an HTTP/2 GOAWAY, is one more request for the partner. It cannot
 // wait any more, so it is charged: those behind it wait longer. That needs a Waiter
-// with a method Charge, such as the Shaper.
+// with a method Charge, such as the Shaper. Attempts are counted by a trace in the
+// request's context. Above a base of an unknown kind that is done for the first requests
+// and then for some, until one of them has shown that net/http is below.
 //
 // # Time limits
 //

@@ -4,9 +4,11 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -80,6 +82,80 @@ func answer(req *http.Request, status int) *http.Response {
 	}
 }
 
+// says makes an answer with a body and "Name: value" lines.
+func says(req *http.Request, status int, body string, lines ...string) *http.Response {
+	resp := answer(req, status)
+	for _, line := range lines {
+		name, value, _ := strings.Cut(line, ": ")
+		resp.Header.Add(name, value)
+	}
+	if body != "" {
+		resp.Body = &countedBody{Reader: strings.NewReader(body)}
+		resp.ContentLength = int64(len(body))
+	}
+	return resp
+}
+
+// script answers one request after the other, and 200 from then on. Each answer is made
+// from a status and the lines of its header.
+func script(p *partner, answers ...func(*http.Request) (*http.Response, error)) {
+	var mu sync.Mutex
+	p.answer = func(req *http.Request) (*http.Response, error) {
+		mu.Lock()
+		next := func(req *http.Request) (*http.Response, error) { return answer(req, http.StatusOK), nil }
+		if len(answers) > 0 {
+			next, answers = answers[0], answers[1:]
+		}
+		mu.Unlock()
+		return next(req)
+	}
+}
+
+func status(code int, lines ...string) func(*http.Request) (*http.Response, error) {
+	return func(req *http.Request) (*http.Response, error) { return says(req, code, "", lines...), nil }
+}
+
+// always gives every request the same answer.
+func always(f func(*http.Request) (*http.Response, error), n int) []func(*http.Request) (*http.Response, error) {
+	return slices.Repeat([]func(*http.Request) (*http.Response, error){f}, n)
+}
+
+// sendAll sends n requests at once, in order, and returns a function that waits for
+// them and returns their errors.
+func sendAll(t *testing.T, rt http.RoundTripper, n int, make func(i int) *http.Request) (wait func() []error) {
+	t.Helper()
+	errs := slices.Repeat([]error{nil}, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		req := make(i)
+		wg.Go(func() {
+			resp, err := rt.RoundTrip(req)
+			errs[i] = err
+			if err == nil {
+				resp.Body.Close()
+			}
+		})
+		synctest.Wait() // so that they join the line in this order
+	}
+	return func() []error { wg.Wait(); return errs }
+}
+
+// times are the moments of calls.
+func times(calls []call) (at []time.Duration) {
+	for _, c := range calls {
+		at = append(at, c.at)
+	}
+	return at
+}
+
+// steps returns n moments, from start on and interval apart.
+func steps(start, interval time.Duration, n int) (at []time.Duration) {
+	for i := range n {
+		at = append(at, start+time.Duration(i)*interval)
+	}
+	return at
+}
+
 // countedBody counts its Close calls. It is no type that http.NewRequest knows, so
 // it gets no GetBody.
 type countedBody struct {
@@ -112,4 +188,10 @@ func get(t *testing.T, ctx context.Context, path string) *http.Request {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://api.example"+path, nil)
 	require.NoError(t, err)
 	return req
+}
+
+// pass lets the time of the bubble pass, and everything happen that is due by then.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }

@@ -77,13 +77,16 @@ func (f *inFlight) free(key string) {
 	f.leave(key, p)
 }
 
-// follow gives the place of a request back when its answer has ended.
-func (f *inFlight) follow(key string, resp *http.Response) {
+// follow gives the place of a request back when its answer has ended. The end of the
+// context ends it, too: a caller who forgets to close a body keeps no place for ever.
+func (f *inFlight) follow(ctx context.Context, key string, resp *http.Response) {
 	if resp == nil || resp.Body == nil || resp.Body == http.NoBody || bodiless(resp) {
 		f.free(key)
 		return
 	}
-	resp.Body = &watchedBody{ReadCloser: resp.Body, ended: sync.OnceFunc(func() { f.free(key) })}
+	free := sync.OnceFunc(func() { f.free(key) })
+	stop := context.AfterFunc(ctx, free)
+	resp.Body = &watchedBody{ReadCloser: resp.Body, ended: func() { stop(); free() }}
 }
 
 // bodiless reports whether there is nothing to be read, so that callers need not close

@@ -27,7 +27,9 @@ func (t *Transport) listen(p *passage, resp *http.Response) {
 		t.note(p, resp)
 		return
 	}
-	if until, moved := t.refuse(p, resp.StatusCode, received); moved {
+	until, moved := t.refuse(p, resp.StatusCode, received)
+	p.until = until
+	if moved {
 		t.tell(p.trace, held, Event{Key: p.key, Cost: p.cost, Status: resp.StatusCode, Until: until})
 	}
 }

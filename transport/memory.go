@@ -12,8 +12,9 @@ type refusals struct {
 	seen atomic.Int64 // refusals that changed something
 	size atomic.Int64 // of keys; most of the time there is nothing to look up
 
-	mu   sync.Mutex
-	keys map[string]*refusedKey // guarded by mu
+	mu    sync.Mutex
+	keys  map[string]*refusedKey // guarded by mu
+	swept time.Time              // when keys were forgotten last; guarded by mu
 }
 
 // maxRefused bounds the keys that are remembered, and forgetAfter is how long after its
@@ -22,6 +23,7 @@ type refusals struct {
 const (
 	maxRefused  = 10_000
 	forgetAfter = 10 * time.Minute
+	forgetEvery = time.Minute
 )
 
 type refusedKey struct {
@@ -40,15 +42,41 @@ func (m *refusals) known() int64 { return m.seen.Load() }
 
 func (m *refusals) empty() bool { return m.size.Load() == 0 }
 
-// status returns the status by which the partner has set the hold of the key.
-func (m *refusals) status(key string) int {
+// held returns when the hold ends that the partner has set for the key, and by which
+// status. Both are zero if none is in force.
+func (m *refusals) held(key string, now time.Time) (until time.Time, status int) {
+	if m.empty() {
+		return until, 0
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if k := m.keys[key]; k != nil {
-		return k.status
+	if k := m.keys[key]; k != nil && k.until.After(now) {
+		return k.until, k.status
 	}
-	return 0
+	return until, 0
 }
+
+// blame completes an error with what is known about the partner's hold, if one is in
+// force. A request whose time was up may have waited for something else than the Waiter,
+// or for one that does not tell.
+func (t *Transport) blame(e *Error, key string, ended bool) {
+	if t.pace.hold == nil {
+		return
+	}
+	until, status := t.memory.held(key, time.Now())
+	switch {
+	case status == 0:
+	case e.HeldUntil.IsZero():
+		if ended || e.Timeout() {
+			e.HeldUntil, e.Status = until, status
+		}
+	case !e.HeldUntil.After(until.Add(sameHold)):
+		e.Status = status // otherwise somebody else's hold is longer
+	}
+}
+
+// sameHold is how much two clock readings may make of the end of a hold.
+const sameHold = time.Second
 
 // refuse is told of a refusal. The key is held, and its rate cut, while the lock is held:
 // so what comes later is also done later.
@@ -57,9 +85,10 @@ func (t *Transport) refuse(p *passage, status int, now time.Time) (until time.Ti
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	k := m.keys[p.key]
-	if k == nil {
+	known := k != nil
+	if !known {
 		k = &refusedKey{}
-		m.addLocked(p.key, k, now)
+		known = t.rememberLocked(p.key, k, now)
 	}
 	fresh := p.known >= k.last
 	if fresh {
@@ -70,7 +99,7 @@ func (t *Transport) refuse(p *passage, status int, now time.Time) (until time.Ti
 		until = now.Add(p.verdict.Wait)
 	case fresh:
 		k.backoffs++
-		until = now.Add(backoff(k.backoffs))
+		until = now.Add(min(backoff(k.backoffs), t.maxHold))
 	}
 	if until.After(k.until) && until.After(now) {
 		k.until, k.status, k.capped, moved = until, status, p.verdict.Capped, true
@@ -78,7 +107,7 @@ func (t *Transport) refuse(p *passage, status int, now time.Time) (until time.Ti
 			t.pace.hold(p.key, until)
 		}
 	}
-	if fresh && t.adapts() {
+	if fresh && known && t.adapts() { // who is not remembered would never grow again
 		k.adaptive.cut(now, t.floor)
 		t.pace.scale(p.key, k.adaptive.share, wholeShare)
 	}
@@ -115,29 +144,56 @@ func (t *Transport) probe(p *passage) {
 	defer m.mu.Unlock()
 	k := m.keys[p.key]
 	if now := time.Now(); k != nil && k.capped && !k.until.After(now) {
-		k.capped = false
-		t.pace.hold(p.key, now.Add(min(probeTime, t.maxHold)))
+		k.capped, k.until = false, now.Add(min(probeTime, t.maxHold))
+		t.pace.hold(p.key, k.until)
 	}
 }
 
 const probeTime = 10 * time.Second
 
-func (m *refusals) addLocked(key string, k *refusedKey, now time.Time) {
+// rememberLocked reports whether there is room to remember the key.
+func (t *Transport) rememberLocked(key string, k *refusedKey, now time.Time) bool {
+	m := &t.memory
+	t.forgetLocked(now)
 	if len(m.keys) >= maxRefused {
-		for key, k := range m.keys {
-			if now.Sub(k.until) > forgetAfter && !k.adaptive.reduced() {
-				m.deleteLocked(key)
-			}
-		}
-	}
-	if len(m.keys) >= maxRefused {
-		return
+		return false
 	}
 	if m.keys == nil {
 		m.keys = make(map[string]*refusedKey)
 	}
 	m.keys[key] = k
 	m.size.Add(1)
+	return true
+}
+
+// forget is called when a key could not be waited for: if there are too many of them,
+// those at a reduced rate that nobody uses any more must not be kept for ever.
+func (t *Transport) forget(now time.Time) {
+	if t.memory.empty() {
+		return
+	}
+	t.memory.mu.Lock()
+	defer t.memory.mu.Unlock()
+	t.forgetLocked(now)
+}
+
+// forgetLocked forgets keys that have been left alone for long, now and then. By now
+// their rate would have grown again.
+func (t *Transport) forgetLocked(now time.Time) {
+	m := &t.memory
+	if now.Sub(m.swept) < forgetEvery {
+		return
+	}
+	m.swept = now
+	for key, k := range m.keys {
+		if now.Sub(k.until) <= forgetAfter || now.Sub(k.adaptive.changed) <= forgetAfter {
+			continue
+		}
+		if k.adaptive.reduced() {
+			t.pace.scale(key, 1, 1)
+		}
+		m.deleteLocked(key)
+	}
 }
 
 func (m *refusals) deleteLocked(key string) {

@@ -53,8 +53,8 @@ func WithMaxDelay(d time.Duration) Option {
 }
 
 // WithMaxInFlight bounds how many requests of a key are in flight at a time: from when
-// they may leave until their answer's body is read to its end or closed. More of them
-// wait, in order, before they wait for the pace; 1024 of a key at most, and what comes on
+// they may leave until their answer's body is read to its end or closed, or their context
+// ends. More of them wait, in order, before they wait for the pace; 1024 of a key at most, and what comes on
 // top is refused with [ErrTooManyInFlight].
 //
 // After 101 Switching Protocols the connection is the caller's, and in flight no more.

@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"sync"
@@ -50,23 +51,21 @@ func WithRetry(r Retry) Option {
 // sent any more. It returns the last answer.
 func (t *Transport) retryWhile(req *http.Request, p *passage, resp *http.Response, err error) (*http.Response, error) {
 	t.budget.deposit()
+	done := false
+	defer func() { // a Waiter, or a function of the user's, may panic
+		if !done {
+			discard(resp)
+		}
+	}()
 	for sent := 1; sent < t.retry.Attempts && t.mayResend(req, p, resp, err) && t.budget.withdraw(); sent++ {
-		again, ok := t.prepare(req, p, resp, err, sent)
+		again, ok := t.prepare(req, p, resp, sent)
 		if !ok {
+			t.budget.refund()
 			break
 		}
-		e := Event{Key: p.key, Cost: p.cost, Err: err}
-		if resp != nil {
-			e.Status = resp.StatusCode
-			if resp.Body != nil {
-				resp.Body.Close()
-			}
-		}
-		t.tell(p.trace, retried, e)
-		if resp, err = t.send(again, p); resp != nil && resp.Request == again {
-			resp.Request = req
-		}
+		resp, err = t.resend(req, again, p, resp, err)
 	}
+	done = true
 	return resp, err
 }
 
@@ -76,7 +75,7 @@ func (t *Transport) mayResend(req *http.Request, p *passage, resp *http.Response
 		return false
 	case resp != nil && (!p.verdict.Refused || p.verdict.Capped):
 		return false
-	case resp == nil && err == nil:
+	case resp == nil && (err == nil || errors.Is(err, ErrNotSent)): // no room at a pace below us
 		return false
 	case hasBody(req) && req.GetBody == nil:
 		return false
@@ -98,32 +97,65 @@ func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != htt
 
 // prepare waits until the request may be sent again and returns what is sent. It reports
 // false if it is not to be sent; resp is readable as it was then.
-func (t *Transport) prepare(req *http.Request, p *passage, resp *http.Response, err error, sent int) (*http.Request, bool) {
-	ctx := req.Context()
-	if resp != nil {
-		if resp.Body != nil {
-			setAside(resp)
-		}
-	} else if !sleep(ctx, backoff(sent)) {
-		return nil, false
+func (t *Transport) prepare(req *http.Request, p *passage, resp *http.Response, sent int) (again *http.Request, ok bool) {
+	var until time.Time
+	switch {
+	case resp == nil:
+		until = time.Now().Add(backoff(sent))
+	case t.pace.hold == nil:
+		until = p.until // nothing else keeps it back
 	}
-	again := req.WithContext(ctx) // a copy: the request is the caller's
+	if resp != nil && resp.Body != nil {
+		setAside(resp)
+	}
+	ctx := req.Context()
+	again = req.WithContext(ctx) // a copy: the request is the caller's
 	if hasBody(req) {
 		body, err := req.GetBody()
 		if err != nil {
 			return nil, false
 		}
 		again.Body = body
+		defer func() {
+			if !ok {
+				body.Close()
+			}
+		}()
 	}
 	arrived := time.Now()
-	if t.delayed(ctx, arrived, func(ctx context.Context) error { return t.waitUnits(ctx, p) }) != nil {
-		if hasBody(req) {
-			again.Body.Close()
+	err := t.delayed(ctx, arrived, func(ctx context.Context) error {
+		if err := sleepUntil(ctx, until); err != nil {
+			return err
 		}
+		return t.waitUnits(ctx, p)
+	})
+	if err != nil {
 		return nil, false
 	}
 	t.left(p, time.Since(arrived))
 	return again, true
+}
+
+// resend gives up the answer that there was for another one.
+func (t *Transport) resend(req, again *http.Request, p *passage, resp *http.Response, err error) (*http.Response, error) {
+	e := Event{Key: p.key, Cost: p.cost, Err: err}
+	if resp != nil {
+		e.Status = resp.StatusCode
+	}
+	sent := false
+	defer func() { // a function of a Trace may panic
+		if !sent && again.Body != nil {
+			again.Body.Close()
+		}
+	}()
+	t.tell(p.trace, retried, e)
+	sent = true
+	discard(resp)
+	resp, err = t.send(again, p)
+	if resp != nil && resp.Request == again {
+		resp.Request = req
+	}
+	return resp, err
 }
 
 // maxAside is how much of an answer is kept in memory, so that its connection is free for
@@ -155,15 +187,22 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// sleep waits, and reports whether ctx has not ended meanwhile.
-func sleep(ctx context.Context, d time.Duration) bool {
+// sleepUntil waits until then. It does not begin to if ctx ends before.
+func sleepUntil(ctx context.Context, then time.Time) error {
+	d := time.Until(then)
+	if d <= 0 {
+		return ctx.Err()
+	}
+	if deadline, ok := ctx.Deadline(); ok && !then.Before(deadline) {
+		return context.DeadlineExceeded
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return true
+		return nil
 	case <-ctx.Done():
-		return false
+		return ctx.Err()
 	}
 }
 
@@ -181,6 +220,13 @@ func (b *budget) deposit() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.saved = min(b.saved+b.share, maxSaved)
+}
+
+// refund takes back a withdrawal: the retry was not sent.
+func (b *budget) refund() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.saved = min(b.saved+1, maxSaved)
 }
 
 func (b *budget) withdraw() bool {

@@ -10,7 +10,7 @@ import (
 // the request, or of net/http for ExtraAttempt, and the request waits for them: they
 // should be quick. They hold no more of the request than its key.
 type Trace struct {
-	// Enqueued: the request cannot leave at once.
+	// Enqueued: the request joins the line. Whether it has to wait there is not known yet.
 	Enqueued func(Event)
 	// Granted: the request may leave, after Waited.
 	Granted func(Event)

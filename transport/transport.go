@@ -92,24 +92,49 @@ func newTransport(base http.RoundTripper, key func(*http.Request) string, keyed 
 // the base.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	var p passage
-	if !t.pass(req, &p) {
-		if err := t.admit(req, &p); err != nil {
-			return nil, err
-		}
+	if t.maxInFlight > 0 {
+		return t.inPlace(req, &p)
 	}
-	if t.maxInFlight == 0 {
-		return t.exchange(req, &p)
+	if err := t.enter(req, &p); err != nil {
+		return nil, err
 	}
-	answered := false
-	defer func() { // a base may panic
-		if !answered {
+	return t.exchange(req, &p)
+}
+
+// inPlace is RoundTrip with a bound on those in flight.
+func (t *Transport) inPlace(req *http.Request, p *passage) (*http.Response, error) {
+	defer func() {
+		if p.placed { // the base, or a function of the user's, has panicked
 			t.places.free(p.key)
 		}
 	}()
-	resp, err := t.exchange(req, &p)
-	answered = true
-	t.places.follow(p.key, resp)
+	if err := t.enter(req, p); err != nil {
+		return nil, err
+	}
+	resp, err := t.exchange(req, p)
+	p.placed = false
+	t.places.follow(req.Context(), p.key, resp)
 	return resp, err
+}
+
+// enter returns once the request may be sent. Otherwise it closes the request's body and
+// tells why not.
+func (t *Transport) enter(req *http.Request, p *passage) error {
+	// Deferred, so that a Waiter or a function of the user's that panics leaks no body
+	// either.
+	entered := false
+	defer func() {
+		if !entered && req.Body != nil {
+			req.Body.Close()
+		}
+	}()
+	if !t.pass(req, p) {
+		if err := t.admit(req, p); err != nil {
+			return err
+		}
+	}
+	entered = true
+	return nil
 }
 
 // exchange sends an admitted request, once or until the answer can stay.
@@ -126,8 +151,10 @@ type passage struct {
 	key     string
 	cost    int64
 	trace   *Trace
+	placed  bool             // it has a place among those in flight, and nobody else frees it
 	known   int64            // how many refusals were known when it was sent
 	verdict feedback.Verdict // on the latest answer
+	until   time.Time        // the end of the hold of its key, if that was a refusal
 }
 
 var errNoURL = errors.New("request has no URL")
@@ -147,25 +174,21 @@ func (t *Transport) pass(req *http.Request, p *passage) bool {
 			p.cost = *call.cost
 		}
 	}
-	if int64(int(p.cost)) != p.cost || !t.pace.leaveNow("", int(p.cost)) {
+	if !t.leavesNow(p) {
 		return false
 	}
 	t.left(p, 0)
 	return true
 }
 
-// admit returns once the request may be sent. Otherwise it closes the request's body and
-// tells why not.
-func (t *Transport) admit(req *http.Request, p *passage) error {
-	// Deferred, so that a Waiter or a function of the user's that panics leaks no body
-	// either.
-	admitted := false
-	defer func() {
-		if !admitted && req.Body != nil {
-			req.Body.Close()
-		}
-	}()
+// leavesNow asks the pace, if it can tell at once. What costs nothing, or less, must get
+// its refusal: a Waiter might take it for capacity handed back.
+func (t *Transport) leavesNow(p *passage) bool {
+	return t.pace.leaveNow != nil && p.cost >= 1 && int64(int(p.cost)) == p.cost && t.pace.leaveNow(p.key, int(p.cost))
+}
 
+// admit is for all that pass is not for.
+func (t *Transport) admit(req *http.Request, p *passage) error {
 	// Asked before the Waiter is: a caller who gave up has nothing to learn about
 	// the pace.
 	ctx := req.Context()
@@ -190,13 +213,11 @@ func (t *Transport) admit(req *http.Request, p *passage) error {
 	case t.cost != nil:
 		p.cost = t.cost(req)
 	}
-	if t.maxInFlight == 0 && t.pace.leaveNow != nil && int64(int(p.cost)) == p.cost && t.pace.leaveNow(p.key, int(p.cost)) {
+	if t.maxInFlight == 0 && t.leavesNow(p) {
 		t.left(p, 0)
-	} else if err := t.queue(ctx, req, p); err != nil {
-		return err
+		return nil
 	}
-	admitted = true
-	return nil
+	return t.queue(ctx, req, p)
 }
 
 // queue waits for a place among those in flight, if they are bounded, and for the pace.
@@ -210,9 +231,8 @@ func (t *Transport) queue(ctx context.Context, req *http.Request, p *passage) er
 	waited := time.Since(arrived)
 	if err != nil {
 		e := newError(err, t.name(req, p), waited)
-		if !e.HeldUntil.IsZero() {
-			e.Status = t.memory.status(p.key)
-		}
+		t.blame(e, p.key, ctx.Err() != nil)
+		t.forget(arrived)
 		t.tell(p.trace, refused, Event{Key: p.key, Cost: p.cost, Waited: waited, Err: e})
 		return e
 	}
@@ -222,22 +242,20 @@ func (t *Transport) queue(ctx context.Context, req *http.Request, p *passage) er
 
 // line waits for a place, which is kept if the request may leave, and then for the pace:
 // units that were granted must not wait any more.
-func (t *Transport) line(ctx context.Context, p *passage) (err error) {
-	if t.maxInFlight > 0 {
-		if err := t.places.take(ctx, p.key, t.maxInFlight); err != nil {
-			return err
-		}
-		left := false
-		defer func() { // a Waiter may panic
-			if !left {
-				t.places.free(p.key)
-			}
-		}()
-		err = t.waitUnits(ctx, p)
-		left = err == nil
+func (t *Transport) line(ctx context.Context, p *passage) error {
+	if t.maxInFlight == 0 {
+		return t.waitUnits(ctx, p)
+	}
+	if err := t.places.take(ctx, p.key, t.maxInFlight); err != nil {
 		return err
 	}
-	return t.waitUnits(ctx, p)
+	p.placed = true
+	err := t.waitUnits(ctx, p)
+	if err != nil {
+		p.placed = false
+		t.places.free(p.key)
+	}
+	return err
 }
 
 // left is called when a request may be sent.
@@ -268,8 +286,25 @@ func (t *Transport) send(req *http.Request, p *passage) (*http.Response, error) 
 	if resp != nil && resp.Request == counted {
 		resp.Request = req // the caller knows no other
 	}
+	if resp != nil && counted != req {
+		t.counts.answered()
+	}
+	heard := false
+	defer func() { // a Classifier, or a function of a Trace, may panic
+		if !heard {
+			discard(resp)
+		}
+	}()
 	t.listen(p, resp)
+	heard = true
 	return resp, err
+}
+
+// discard closes an answer that nobody will see.
+func discard(resp *http.Response) {
+	if resp != nil && resp.Body != nil {
+		resp.Body.Close()
+	}
 }
 
 // name is what errors call the partner.

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sluice-go/sluice/scheduler"
 	"github.com/sluice-go/sluice/transport"
 	"github.com/stretchr/testify/require"
 )
@@ -226,6 +227,42 @@ func TestReadyPathAllocatesNothing(t *testing.T) {
 				}
 			}))
 		})
+	}
+}
+
+// A request that need not wait costs no allocation, whatever it carries.
+func TestShaperPathAllocatesNothing(t *testing.T) {
+	resp := answer(nil, http.StatusOK)
+	base := roundTripFunc(func(*http.Request) (*http.Response, error) { return resp, nil })
+	s := newShaper(t, scheduler.Unlimited)
+	g := newGroup(t, scheduler.Unlimited)
+	hooks := transport.WithHooks(&transport.Trace{Granted: func(transport.Event) {}})
+	for name, tc := range map[string]struct {
+		tr  *transport.Transport
+		ctx context.Context
+	}{
+		"Shaper":           {transport.New(base, s), t.Context()},
+		"cost":             {transport.New(base, s, transport.WithCost(func(*http.Request) int64 { return 3 })), t.Context()},
+		"cost of context":  {transport.New(base, s), transport.ContextWithCost(t.Context(), 3)},
+		"hooks":            {transport.New(base, s, hooks), t.Context()},
+		"adaptive, retry":  {transport.New(base, s, transport.WithAdaptiveRate(0.5), transport.WithRetry(transport.Retry{})), t.Context()},
+		"a key of its own": {transport.NewKeyed(base, func(*http.Request) string { return "k" }, g), t.Context()},
+	} {
+		for _, make := range []func() *http.Request{
+			func() *http.Request { return get(t, tc.ctx, "/") },
+			func() *http.Request { req, _, _ := post(t, tc.ctx); return req },
+		} {
+			req := make()
+			send := func() {
+				if _, err := tc.tr.RoundTrip(req); err != nil {
+					t.Error(err)
+				}
+			}
+			for range 20 { // the first ones are watched, to find out what the base is
+				send()
+			}
+			require.Zero(t, testing.AllocsPerRun(500, send), "%s, %s", name, req.Method)
+		}
 	}
 }
 

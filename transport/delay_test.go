@@ -1,0 +1,129 @@
+package transport_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluice-go/sluice/scheduler"
+	"github.com/sluice-go/sluice/shaper"
+	"github.com/sluice-go/sluice/transport"
+	"github.com/stretchr/testify/require"
+)
+
+// A request that would wait longer is refused on arrival, with the wait that it would
+// have needed, and it takes no slot. The caller's context is not to blame.
+func TestMaxDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPartner()
+		s := newShaper(t, scheduler.PerSecond(10))
+		tr := transport.New(p, s, transport.WithMaxDelay(250*ms))
+		wait := sendAll(t, tr, 3, func(int) *http.Request { return get(t, t.Context(), "/") })
+		req, body, unchanged := post(t, t.Context())
+		_, err := tr.RoundTrip(req)
+		require.Zero(t, time.Since(p.started))
+		var e *transport.Error
+		require.ErrorAs(t, err, &e)
+		require.ErrorIs(t, err, transport.ErrMaxDelay)
+		require.ErrorIs(t, err, transport.ErrNotSent)
+		require.NotErrorIs(t, err, context.DeadlineExceeded, "the caller has set none")
+		require.NotErrorIs(t, err, shaper.ErrDeadline)
+		require.True(t, e.Timeout())
+		require.Zero(t, e.Waited)
+		require.Equal(t, 300*ms, e.Wait)
+		require.True(t, e.RetryAt.Equal(p.started.Add(300*ms)))
+		require.Zero(t, e.HeldUntil)
+		require.Equal(t, 1, body.closed)
+		unchanged()
+		for _, err := range wait() {
+			require.NoError(t, err)
+		}
+		require.Equal(t, steps(0, 100*ms, 3), times(p.seen()))
+	})
+}
+
+func TestMaxDelayAndTheRest(t *testing.T) {
+	for name, tc := range map[string]struct {
+		timeout time.Duration
+		max     time.Duration
+		want    error
+	}{
+		"a nearer deadline of the caller's":  {50 * ms, 60 * ms, context.DeadlineExceeded},
+		"a later one":                        {60 * ms, 50 * ms, transport.ErrMaxDelay},
+		"both at once: the caller's":         {50 * ms, 50 * ms, context.DeadlineExceeded},
+		"neither":                            {time.Second, time.Second, nil},
+		"as much as the wait, which is less": {time.Hour, 100*ms + 1, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tr := transport.New(newPartner(), newShaper(t, scheduler.PerSecond(10)), transport.WithMaxDelay(tc.max))
+				mustSend(t, tr, "/")
+				ctx, cancel := context.WithTimeout(t.Context(), tc.timeout)
+				defer cancel()
+				_, err := tr.RoundTrip(get(t, ctx, "/"))
+				if tc.want == nil {
+					require.NoError(t, err)
+					return
+				}
+				require.ErrorIs(t, err, tc.want)
+				require.Equal(t, tc.want == context.DeadlineExceeded, errors.Is(err, context.DeadlineExceeded))
+				require.NoError(t, ctx.Err(), "told on arrival")
+			})
+		})
+	}
+}
+
+// A hold that sets in later, a place that does not become free and a Waiter that does not
+// predict all count.
+func TestMaxDelayInTheLine(t *testing.T) {
+	t.Run("hold", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newShaper(t, scheduler.PerSecond(10))
+			tr := transport.New(newPartner(), s, transport.WithMaxDelay(150*ms))
+			mustSend(t, tr, "/")
+			until := time.Now().Add(10 * sec)
+			time.AfterFunc(50*ms, func() { s.HoldUntil(until) })
+			_, err := tr.RoundTrip(get(t, t.Context(), "/"))
+			var e *transport.Error
+			require.ErrorAs(t, err, &e)
+			require.ErrorIs(t, err, transport.ErrMaxDelay)
+			require.Equal(t, 50*ms, e.Waited)
+			require.True(t, e.HeldUntil.Equal(until))
+			require.Zero(t, e.Status, "the partner has not set it")
+		})
+	})
+	t.Run("no prediction", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			tr := transport.New(newPartner(), forever, transport.WithMaxDelay(150*ms))
+			_, err := tr.RoundTrip(get(t, t.Context(), "/"))
+			require.ErrorIs(t, err, transport.ErrMaxDelay)
+			require.Equal(t, 150*ms, err.(*transport.Error).Waited)
+		})
+	})
+	t.Run("place", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPartner()
+			script(p, func(req *http.Request) (*http.Response, error) { return says(req, http.StatusOK, "x"), nil })
+			tr := transport.New(p, ready, transport.WithMaxDelay(150*ms), transport.WithMaxInFlight(1))
+			resp, err := tr.RoundTrip(get(t, t.Context(), "/"))
+			require.NoError(t, err)
+			_, err = tr.RoundTrip(get(t, t.Context(), "/"))
+			require.ErrorIs(t, err, transport.ErrMaxDelay)
+			require.Equal(t, 150*ms, time.Since(p.started))
+			require.NoError(t, resp.Body.Close())
+		})
+	})
+	t.Run("cancelled", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(10*ms, cancel)
+			tr := transport.New(newPartner(), forever, transport.WithMaxDelay(150*ms))
+			_, err := tr.RoundTrip(get(t, ctx, "/"))
+			require.ErrorIs(t, err, context.Canceled)
+			require.NotErrorIs(t, err, transport.ErrMaxDelay)
+		})
+	})
+}

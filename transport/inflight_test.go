@@ -1,0 +1,349 @@
+package transport_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluice-go/sluice/scheduler"
+	"github.com/sluice-go/sluice/shaper"
+	"github.com/sluice-go/sluice/transport"
+	"github.com/sluice-go/sluice/transport/feedback"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// isFree reports whether a place is free: a request gets through at once. It must be the
+// only place.
+func isFree(t *testing.T, tr *transport.Transport) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+	defer cancel()
+	resp, err := tr.RoundTrip(get(t, ctx, "/probe"))
+	if err != nil {
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, transport.ErrNotSent)
+		return false
+	}
+	require.NoError(t, resp.Body.Close())
+	return true
+}
+
+// A place is taken until the body of the answer has been read to its end, has failed, or
+// is closed, or until the context has ended that the whole exchange lives by. Reading some of it frees nothing, closing it twice frees one.
+func TestPlaceIsHeldUntilTheBodyEnds(t *testing.T) {
+	cut := errors.New("unexpected EOF")
+	for name, tc := range map[string]struct {
+		body io.Reader
+		end  func(t *testing.T, body io.ReadCloser) // nil: nobody closes it
+	}{
+		"forgotten": {strings.NewReader("abc"), nil},
+		"closed": {strings.NewReader("abc"), func(t *testing.T, body io.ReadCloser) {
+			require.NoError(t, body.Close())
+			require.NoError(t, body.Close())
+		}},
+		"read": {strings.NewReader("abc"), func(t *testing.T, body io.ReadCloser) {
+			got, err := io.ReadAll(body)
+			require.NoError(t, err)
+			require.Equal(t, "bc", string(got))
+		}},
+		"broken": {io.MultiReader(strings.NewReader("abc"), failingReader{cut}), func(t *testing.T, body io.ReadCloser) {
+			_, err := io.ReadAll(body)
+			require.Equal(t, cut, err)
+		}},
+		"read and closed": {strings.NewReader("abc"), func(t *testing.T, body io.ReadCloser) {
+			_, err := io.Copy(io.Discard, body)
+			require.NoError(t, err)
+			require.NoError(t, body.Close())
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPartner()
+				script(p, func(req *http.Request) (*http.Response, error) {
+					resp := answer(req, http.StatusOK)
+					resp.Body, resp.ContentLength = &countedBody{Reader: tc.body}, -1
+					return resp, nil
+				})
+				tr := transport.New(p, ready, transport.WithMaxInFlight(1))
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				resp, err := tr.RoundTrip(get(t, ctx, "/"))
+				require.NoError(t, err)
+				require.False(t, isFree(t, tr))
+				_, err = resp.Body.Read(make([]byte, 1))
+				require.NoError(t, err)
+				require.False(t, isFree(t, tr))
+				if tc.end != nil {
+					tc.end(t, resp.Body)
+				} else {
+					cancel()
+					synctest.Wait()
+				}
+				require.True(t, isFree(t, tr))
+				cancel()
+				synctest.Wait()
+				require.True(t, isFree(t, tr), "and no more than that one")
+			})
+		})
+	}
+}
+
+type failingReader struct{ err error }
+
+func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
+
+// Answers that nobody has to close, and requests without an answer, cannot keep a place.
+func TestPlaceCannotLeak(t *testing.T) {
+	unread := func(req *http.Request, status int) *http.Response {
+		resp := answer(req, status)
+		resp.Body, resp.ContentLength = &countedBody{Reader: strings.NewReader("")}, -1
+		return resp
+	}
+	with := func(status int) func(*http.Request) (*http.Response, error) {
+		return func(req *http.Request) (*http.Response, error) { return unread(req, status), nil }
+	}
+	boom := func() { panic("boom") }
+	panicking := func(yes *bool) func() {
+		return func() {
+			if *yes {
+				boom()
+			}
+		}
+	}
+	yes := true
+	mayPanic := panicking(&yes)
+	for name, tc := range map[string]struct {
+		method string
+		answer func(*http.Request) (*http.Response, error)
+		waiter func(context.Context) error
+		opts   []transport.Option
+		panics bool
+	}{
+		"204":  {answer: with(http.StatusNoContent)},
+		"304":  {answer: with(http.StatusNotModified)},
+		"101":  {answer: with(http.StatusSwitchingProtocols)},
+		"HEAD": {method: http.MethodHead, answer: with(http.StatusOK)},
+		"no length": {answer: func(req *http.Request) (*http.Response, error) {
+			resp := unread(req, http.StatusOK)
+			resp.ContentLength = 0
+			return resp, nil
+		}},
+		"NoBody":     {answer: func(req *http.Request) (*http.Response, error) { return answer(req, http.StatusOK), nil }},
+		"no body":    {answer: func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 200}, nil }},
+		"base error": {answer: func(*http.Request) (*http.Response, error) { return nil, errors.New("broken pipe") }},
+		"base panic": {answer: func(*http.Request) (*http.Response, error) { boom(); return nil, nil }, panics: true},
+		"Goexit": {answer: func(*http.Request) (*http.Response, error) {
+			runtime.Goexit()
+			return nil, nil
+		}, panics: true},
+		"waiter error": {waiter: func(context.Context) error { return errors.New("no") }},
+		"waiter panic": {waiter: func(context.Context) error { boom(); return nil }, panics: true},
+		"hook panic, granted": {
+			opts:   []transport.Option{transport.WithHooks(&transport.Trace{Granted: func(transport.Event) { mayPanic() }})},
+			panics: true,
+		},
+		"hook panic, enqueued": {
+			opts:   []transport.Option{transport.WithHooks(&transport.Trace{Enqueued: func(transport.Event) { mayPanic() }})},
+			panics: true,
+		},
+		"cost panic": {
+			opts:   []transport.Option{transport.WithCost(func(*http.Request) int64 { mayPanic(); return 1 })},
+			panics: true,
+		},
+		"classifier panic": {
+			answer: with(http.StatusOK),
+			opts: []transport.Option{transport.WithClassifier(func(*feedback.Answer) feedback.Verdict {
+				mayPanic()
+				return feedback.Verdict{}
+			})},
+			panics: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPartner()
+				if tc.answer != nil {
+					script(p, tc.answer)
+				}
+				wait := tc.waiter
+				tr := transport.New(p, waitFunc(func(ctx context.Context) error {
+					if f := wait; f != nil {
+						wait = nil
+						return f(ctx)
+					}
+					return nil
+				}), append(tc.opts, transport.WithMaxInFlight(1))...)
+				req := get(t, t.Context(), "/")
+				if tc.method != "" {
+					req.Method = tc.method
+				}
+				yes = true
+				ended := make(chan bool)
+				go func() {
+					returned := false
+					defer func() { _ = recover(); ended <- returned }()
+					_, _ = tr.RoundTrip(req)
+					returned = true
+				}()
+				require.Equal(t, tc.panics, !<-ended)
+				yes = false
+				require.True(t, isFree(t, tr))
+			})
+		})
+	}
+}
+
+// After 101 the body is the connection, and it must stay one.
+func TestUpgradedConnectionIsLeftAlone(t *testing.T) {
+	var stream struct {
+		io.ReadCloser
+		io.Writer
+	}
+	stream.ReadCloser, stream.Writer = io.NopCloser(strings.NewReader("")), &bytes.Buffer{}
+	p := newPartner()
+	script(p, func(req *http.Request) (*http.Response, error) {
+		resp := answer(req, http.StatusSwitchingProtocols)
+		resp.Body = stream
+		return resp, nil
+	})
+	tr := transport.New(p, ready, transport.WithMaxInFlight(1), transport.WithRetry(transport.Retry{}),
+		transport.WithClassifier(func(a *feedback.Answer) feedback.Verdict { a.Body(); return feedback.Verdict{} }))
+	resp, err := tr.RoundTrip(get(t, t.Context(), "/"))
+	require.NoError(t, err)
+	_, ok := resp.Body.(io.Writer)
+	require.True(t, ok)
+	require.Equal(t, stream, resp.Body)
+}
+
+// First come, first served, for the places and then for the pace; each key has its own.
+func TestPlacesAreTakenInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPartner()
+		p.answer = func(req *http.Request) (*http.Response, error) {
+			time.Sleep(time.Second)
+			return says(req, http.StatusOK, "ok"), nil
+		}
+		tr := transport.NewKeyed(p, nil, newGroup(t, scheduler.PerSecond(10)), transport.WithMaxInFlight(2))
+		wait := sendAll(t, tr, 6, func(i int) *http.Request { return get(t, t.Context(), "/"+string(rune('a'+i))) })
+		other, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://other.example/other", nil)
+		require.NoError(t, err)
+		also := sendAll(t, tr, 1, func(int) *http.Request { return other })
+		for _, err := range append(wait(), also()...) {
+			require.NoError(t, err)
+		}
+		require.Equal(t, []call{
+			{"/a", 0}, {"/other", 0}, {"/b", 100 * ms},
+			{"/c", sec}, {"/d", sec + 100*ms},
+			{"/e", 2 * sec}, {"/f", 2*sec + 100*ms},
+		}, p.seen())
+	})
+}
+
+// Who waits for a place can give up, is bounded in number, and takes no unit meanwhile.
+func TestWaitingForAPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const bound = 1024
+		p := newPartner()
+		release := make(chan struct{})
+		p.answer = func(req *http.Request) (*http.Response, error) { <-release; return answer(req, http.StatusOK), nil }
+		s := newShaper(t, scheduler.PerSecond(1000))
+		tr := transport.New(p, s, transport.WithMaxInFlight(3))
+		ctx, cancel := context.WithCancel(t.Context())
+		wait := sendAll(t, tr, 3+bound, func(i int) *http.Request {
+			if i < 3 {
+				return get(t, t.Context(), "/")
+			}
+			return get(t, ctx, "/")
+		})
+		pass(10 * ms)
+		require.Len(t, p.seen(), 3)
+		require.EqualValues(t, 3, s.Stats().Submitted)
+
+		req, body, unchanged := post(t, t.Context())
+		_, err := tr.RoundTrip(req)
+		require.ErrorIs(t, err, transport.ErrTooManyInFlight)
+		require.ErrorIs(t, err, transport.ErrNotSent)
+		require.False(t, err.(*transport.Error).Timeout())
+		require.Equal(t, 1, body.closed)
+		unchanged()
+
+		time.Sleep(time.Second)
+		cancel()
+		synctest.Wait()
+		close(release)
+		for i, err := range wait() {
+			if i < 3 {
+				require.NoError(t, err)
+				continue
+			}
+			require.ErrorIs(t, err, context.Canceled)
+			require.ErrorIs(t, err, transport.ErrNotSent)
+			require.Equal(t, sec+10*ms, err.(*transport.Error).Waited)
+		}
+		require.EqualValues(t, 3, s.Stats().Submitted)
+		mustSend(t, tr, "/")
+	})
+}
+
+// Nobody who has a unit waits for a place: what the pace lets go reaches the partner at
+// that moment.
+func TestUnitsDoNotWaitForPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPartner()
+		s := newShaper(t, scheduler.PerSecond(10))
+		p.answer = func(req *http.Request) (*http.Response, error) {
+			time.Sleep(350 * ms)
+			assert.EqualValues(t, len(p.seen()), s.Stats().Left)
+			return answer(req, http.StatusOK), nil
+		}
+		tr := transport.New(p, s, transport.WithMaxInFlight(1))
+		for _, err := range sendAll(t, tr, 4, func(int) *http.Request { return get(t, t.Context(), "/") })() {
+			require.NoError(t, err)
+		}
+		require.Equal(t, steps(0, 350*ms, 4), times(p.seen()))
+	})
+}
+
+// Requests wait for a place because those that have one are held: the hold is to blame.
+func TestHoldIsBlamedWhileWaitingForAPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPartner()
+		script(p, status(http.StatusTooManyRequests, "Retry-After: 60"))
+		tr := transport.New(p, newShaper(t, scheduler.PerSecond(10)), transport.WithMaxInFlight(1))
+		until := p.started.Add(time.Minute)
+		mustSend(t, tr, "/refused")
+		wait := sendAll(t, tr, 1, func(int) *http.Request { return get(t, t.Context(), "/held") })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := tr.RoundTrip(get(t, ctx, "/"))
+		var e *transport.Error
+		require.ErrorAs(t, err, &e)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, time.Second, e.Waited)
+		require.True(t, e.HeldUntil.Equal(until), e.HeldUntil)
+		require.Equal(t, http.StatusTooManyRequests, e.Status)
+		require.NoError(t, wait()[0])
+	})
+}
+
+// The bounds of the Shaper and of the Transport are apart: the Shaper's counts calls of
+// Acquire alone, and does no harm here.
+func TestShaperWithMaxInFlightDoesNotWedge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPartner()
+		tr := transport.New(p, newShaper(t, scheduler.PerSecond(10), shaper.WithMaxInFlight(1)))
+		for range 3 {
+			_, err := tr.RoundTrip(get(t, t.Context(), "/"))
+			require.NoError(t, err)
+		}
+		require.Equal(t, steps(0, 100*ms, 3), times(p.seen()))
+	})
+}
