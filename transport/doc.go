@@ -78,6 +78,16 @@
 //     CheckRetry that returns false, err when errors.Is(err, transport.ErrNotSent)
 //     and calls retryablehttp.DefaultRetryPolicy otherwise.
 //
+// resty v3 asks whether an error is temporary, which an [*Error] is not, but it also asks
+// conditions of the caller's own: they should say no to ErrNotSent too. slack-go,
+// twilio-go and go-github do not retry it. go-github answers calls by itself after a
+// refusal unless it is made with github.WithDisableRateLimitCheck. A RoundTripper around
+// the Transport that replaces errors hides from them what an [*Error] tells.
+//
+// go-github, aws-sdk-go-v2, azcore and openai-go return the plain error of a context
+// that is cancelled in the line, and no [*Error]. What is refused on arrival they pass
+// on. docs/clients.md shows how to plug each in.
+//
 // Retries that they make for other reasons pass through the Transport like first
 // attempts and take their own turn.
 package transport

@@ -1,0 +1,68 @@
+package grpcpace
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/sluice-go/sluice/transport"
+)
+
+// Error tells why an RPC, or a message of a stream, was not sent. It is a gRPC status, so
+// [status.Code] and [status.FromError] read it; errors.As finds the *transport.Error in
+// it, which has the key, the time waited and when to come back. It matches, by
+// [errors.Is], [transport.ErrNotSent] and all that the Waiter's reason matches.
+type Error struct {
+	cause *transport.Error
+}
+
+// newError describes the Waiter's refusal of an RPC that waited for it.
+func newError(reason error, key string, waited time.Duration) *Error {
+	e := &transport.Error{Reason: reason, Key: key, Waited: waited}
+	var predicted interface{ WouldWait() time.Duration }
+	if errors.As(reason, &predicted) && predicted.WouldWait() > 0 {
+		e.Wait = predicted.WouldWait()
+		e.RetryAt = time.Now().Add(e.Wait)
+	}
+	var held interface{ HeldUntil() time.Time }
+	if errors.As(reason, &held) {
+		e.HeldUntil = held.HeldUntil()
+	}
+	return &Error{e}
+}
+
+// Error is the text of the *transport.Error.
+func (e *Error) Error() string { return e.cause.Error() }
+
+// Unwrap returns the *transport.Error.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Timeout reports whether time was the reason: a deadline, or the Waiter's own longest
+// delay.
+func (e *Error) Timeout() bool { return e.cause.Timeout() }
+
+// GRPCStatus returns the status: DeadlineExceeded if the context's deadline was the
+// reason, Canceled if the context was cancelled, ResourceExhausted otherwise. If it is
+// known when there will be room, its details hold a google.rpc.RetryInfo, so that whoever
+// handles the refusals of servers by it handles this one as well.
+func (e *Error) GRPCStatus() *status.Status {
+	code := codes.ResourceExhausted
+	switch {
+	case errors.Is(e.cause.Reason, context.Canceled):
+		code = codes.Canceled
+	case errors.Is(e.cause.Reason, context.DeadlineExceeded):
+		code = codes.DeadlineExceeded
+	}
+	s := status.New(code, e.Error())
+	if e.cause.Wait > 0 {
+		if detailed, err := s.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(e.cause.Wait)}); err == nil {
+			return detailed
+		}
+	}
+	return s
+}

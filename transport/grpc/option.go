@@ -1,0 +1,44 @@
+package grpcpace
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Option changes how a [Pacer] works. Most need none. A value that makes no sense is a
+// programming error and panics in [New] or [NewKeyed].
+type Option func(*config)
+
+type config struct {
+	cost     func(ctx context.Context, method string, req any) int64
+	classify Classifier // nil: nobody listens
+	maxHold  time.Duration
+	messages bool // each message takes a turn
+}
+
+const defaultMaxHold = time.Hour
+
+// WithClassifier has c tell which answers are a refusal because of a limit, and for how
+// long. The default is [Default]. With nil no answer is looked at.
+func WithClassifier(c Classifier) Option { return func(cfg *config) { cfg.classify = c } }
+
+// WithMaxHold sets the longest time for which an answer can hold a key. The default is an
+// hour. A server that states more is believed for that long.
+func WithMaxHold(d time.Duration) Option {
+	return func(c *config) {
+		if d <= 0 {
+			panic(fmt.Sprintf("grpcpace: maximum hold %v: must be positive", d))
+		}
+		c.maxHold = d
+	}
+}
+
+// WithPacedMessages has each message that is sent on a stream take a turn of its own. The
+// first one goes along with the start of the stream, which has taken one; unary RPCs are
+// not affected.
+//
+// SendMsg then waits by the stream's context and can return an [*Error]. That message was
+// not sent and no byte of it has left; the stream is as it was, so it can be sent later,
+// or the stream ended.
+func WithPacedMessages() Option { return func(c *config) { c.messages = true } }
