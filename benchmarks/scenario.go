@@ -90,5 +90,6 @@ func scenarios() []scenario {
 		preciseScenarios(),
 		[]scenario{cancelScenario(), rateScenario(), keysScenario(), activeScenario()},
 		transportScenarios(),
+		sharedScenarios(),
 	)
 }

@@ -1,6 +1,10 @@
 package main
 
-import "context"
+import (
+	"context"
+
+	goredis "github.com/redis/go-redis/v9"
+)
 
 // A subject is a library that is measured, with what it can do. All are used as their
 // documentation shows, with a burst of 1 where they pace.
@@ -15,6 +19,9 @@ type subject struct {
 	// byKey returns a limiter for each of up to keys keys. It is nil but for the subjects
 	// of the scenarios of keys.
 	byKey func(rate rate, burst, keys int) keyed
+	// share returns a function that waits for the limit that others share. It is nil but
+	// for the subjects of the scenarios over Redis.
+	share func(*goredis.Client) func(context.Context) error
 }
 
 // A limiter is what the scenarios call: the methods of a library behind functions of

@@ -89,6 +89,9 @@ var targets = []target{
 	{"precise", "Precise/rate=1000", "cpu-us/departure", "xtime", shareAtMost, 1.5},
 	{"precise", "Precise/rate=20000", "share-of-rate", "", ownAtLeast, 0.999},
 	{"precise", "Precise/rate=20000", "late-p99-us", "", ownBelow, 1000},
+
+	{"shared, of 10,000 calls/s", "Redis/crowded", "calls/s", "", ownAtLeast, 9_900},
+	{"shared, of 10,000 calls/s", "Redis/crowded", "steps/s", "", ownAtMost, 200},
 }
 
 const targetLegend = `
