@@ -75,7 +75,7 @@ func TestFineFractionsOutliveTheirWord(t *testing.T) {
 			require.False(t, s.Allow())
 			time.Sleep(1000) // T is 1000.017 ns
 			require.False(t, s.Allow())
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			require.True(t, s.Allow())
 			time.Sleep(7 * time.Minute)
 		}

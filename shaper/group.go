@@ -14,7 +14,7 @@ import (
 
 const defaultMaxKeys = 100_000
 
-// ErrTooManyKeys: the [Group] remembers as many keys as it may, and none of them can be
+// ErrTooManyKeys is a reason for a refusal: the [Group] remembers as many keys as it may, and none of them can be
 // forgotten yet.
 var ErrTooManyKeys = errors.New("shaper: too many keys")
 
