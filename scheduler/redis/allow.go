@@ -52,6 +52,8 @@ func (s *Schedule) Allow(ctx context.Context, n int64) (Decision, error) {
 		s.link.failed(err)
 		s.mu.Lock()
 		s.counts.Failed++
+		s.rejoins = s.rejoins || r.rejoin
+		s.even = s.even || r.forfeits
 		s.mu.Unlock()
 		return s.alone(n, s.link.failure())
 	}

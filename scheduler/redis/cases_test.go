@@ -168,7 +168,7 @@ func TestCaseG04KeyLifetime(t *testing.T) {
 func TestCaseG04KeysExpire(t *testing.T) {
 	c := client(t, realServer(t).Addr)
 	for i := range 10_000 {
-		_, _, err := newSchedule(t, c, fmt.Sprint("G04 ", i), scheduler.PerSecond(20), 1, redis.WithTimeout(time.Second)).Step(t.Context(), 1)
+		_, _, err := newSchedule(t, c, fmt.Sprint("G04 ", i), scheduler.PerSecond(20), 1).Step(t.Context(), 1)
 		require.NoError(t, err)
 	}
 	// Redis looks for what has expired, some at a time.
@@ -205,7 +205,7 @@ func TestCaseG06ClusterSlots(t *testing.T) {
 	cc := goredis.NewClusterClient(&goredis.ClusterOptions{Addrs: []string{cluster.Addr}})
 	defer cc.Close()
 	for _, name := range names {
-		s, err := redis.NewShaper(newSchedule(t, cc, name, scheduler.PerSecond(10), 1, redis.WithTimeout(time.Second),
+		s, err := redis.NewShaper(newSchedule(t, cc, name, scheduler.PerSecond(10), 1,
 			redis.WithOnChange(func(s redis.State) { t.Errorf("%q: %v", name, s.Err) })))
 		require.NoError(t, err)
 		require.NoError(t, s.Wait(t.Context()), name)
@@ -309,7 +309,7 @@ func TestCaseG07Back(t *testing.T) {
 			srv := realServer(t)
 			r := scheduler.PerSecond(100)
 			states := make(chan redis.State, 10)
-			sched := newSchedule(t, client(t, srv.Addr), "G07c", r, 1, redis.WithOnChange(func(s redis.State) { states <- s }))
+			sched := newSchedule(t, client(t, srv.Addr), "G07c", r, 1, redis.WithTimeout(100*ms), redis.WithOnChange(func(s redis.State) { states <- s }))
 			s := newShaper(t, sched)
 			stop := make(chan struct{})
 			var mu sync.Mutex

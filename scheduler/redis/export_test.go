@@ -54,3 +54,16 @@ func (s *Schedule) Busy() bool {
 	defer s.mu.Unlock()
 	return s.taking || s.looking != nil || s.delayed != nil
 }
+
+// Take takes units at once.
+func (q *Quota) Take(ctx context.Context, units int64) (granted int64, err error) {
+	id := q.link.requestID()
+	q.link.clock.Store(nil) // tests set the clock of the server
+	got, err := q.link.timely(ctx, q.script, q.keys.forRequest(id), []any{
+		q.counts, q.shift, q.limit, units, 1, 0, 0, q.origin(grant{}), id, 1000,
+	}, 4, 1)
+	if err != nil {
+		return 0, err
+	}
+	return got[1], nil
+}

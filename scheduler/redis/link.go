@@ -79,6 +79,7 @@ func (l *link) eval(ctx context.Context, s *goredis.Script, keys []string, args 
 		return nil, errTimeout
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, l.timeout, errTimeout)
+	defer cancel()
 	type answer struct {
 		reply []int64
 		err   error
@@ -86,7 +87,6 @@ func (l *link) eval(ctx context.Context, s *goredis.Script, keys []string, args 
 	done := make(chan answer, 1)
 	var settled atomic.Bool // by whoever comes first: the reply, or the end of our patience
 	go func() {
-		defer cancel()
 		reply, err := l.store.eval(ctx, s, keys, args)
 		done <- answer{reply, err}
 		if !settled.CompareAndSwap(false, true) {

@@ -66,6 +66,6 @@ func (s *Schedule) giveBackLocked(now time.Time) {
 	}
 	s.counts.Missed -= units
 	r := s.requestLocked(now, 0)
-	r.back, r.rest, r.tail, r.returned = true, rest, tail, units
+	r.surplus = surplus{back: true, rest: rest, tail: tail, returned: units}
 	s.takeLocked(r)
 }

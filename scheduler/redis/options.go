@@ -45,7 +45,7 @@ type config struct {
 func WithHorizon(d time.Duration) Option { return func(c *config) { c.horizon = d } }
 
 // WithTolerance sets the tolerance J: a slot that nobody has used J after its instant is
-// let go. The default is 5 ms.
+// let go. The default is 5 ms, the least 1 ms: timers are that late.
 func WithTolerance(j time.Duration) Option { return func(c *config) { c.tolerance = j } }
 
 // WithTimeout sets how long one step may take. If it takes longer, Redis counts as away
@@ -90,7 +90,7 @@ func configure(opts []Option) (*config, error) {
 		min  time.Duration
 	}{
 		{"horizon", c.horizon, time.Millisecond},
-		{"tolerance", c.tolerance, 0},
+		{"tolerance", c.tolerance, time.Millisecond},
 		{"timeout", c.timeout, time.Millisecond},
 		{"lease", c.lease, time.Millisecond},
 	} {

@@ -164,7 +164,7 @@ func TestFourProcesses(t *testing.T) {
 	var ends []func() []time.Time
 	for i := range processes {
 		skew := []time.Duration{5 * time.Second, -5 * time.Second, 0, 3 * time.Second}[i]
-		ends = append(ends, job{Addr: srv.Addr, PerSecond: 100, Processes: processes, Skew: skew, Workers: 20, Timeout: 100 * ms}.start(t))
+		ends = append(ends, job{Addr: srv.Addr, PerSecond: 100, Processes: processes, Skew: skew, Workers: 20, Timeout: 200 * ms}.start(t))
 	}
 	for c.DBSize(t.Context()).Val() == 0 {
 		time.Sleep(ms)

@@ -28,10 +28,11 @@ func TestQuotaIsExact(t *testing.T) {
 				for range 4 {
 					var q *redis.Quota
 					var err error
+					patient := redis.WithTimeout(time.Second)
 					if kind == "fixed window" {
-						q, err = redis.NewFixedWindow(client(t, addr), "quota", limit, window, redis.FailClosed())
+						q, err = redis.NewFixedWindow(client(t, addr), "quota", limit, window, redis.FailClosed(), patient)
 					} else {
-						q, err = redis.NewSlidingLog(client(t, addr), "quota", limit, window, redis.FailClosed(), redis.WithLease(50*ms))
+						q, err = redis.NewSlidingLog(client(t, addr), "quota", limit, window, redis.FailClosed(), redis.WithLease(50*ms), patient)
 					}
 					require.NoError(t, err)
 					s := newShaper(t, q)
@@ -86,7 +87,7 @@ func TestQuotaComesBack(t *testing.T) {
 					if kind != "fixed window" {
 						create = redis.NewSlidingLog
 					}
-					q, err := create(client(t, addr), "back", 10, 24*time.Hour, redis.FailClosed(), redis.WithLease(time.Minute))
+					q, err := create(client(t, addr), "back", 10, 24*time.Hour, redis.FailClosed(), redis.WithLease(time.Minute), redis.WithTimeout(time.Second))
 					require.NoError(t, err)
 					return q
 				}
@@ -112,7 +113,7 @@ func TestQuotaComesBack(t *testing.T) {
 
 func TestQuotaBesidesPace(t *testing.T) {
 	addr := realServer(t).Addr
-	q, err := redis.NewFixedWindow(client(t, addr), "beside", 5, 24*time.Hour, redis.FailClosed())
+	q, err := redis.NewFixedWindow(client(t, addr), "beside", 5, 24*time.Hour, redis.FailClosed(), redis.WithTimeout(time.Second))
 	require.NoError(t, err)
 	s, err := shaper.New(scheduler.PerSecond(50), shaper.WithLimits(q))
 	require.NoError(t, err)

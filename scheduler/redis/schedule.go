@@ -51,6 +51,7 @@ type Schedule struct {
 	demand int64     // units that wait, as far as anybody has said
 	asked  bool      // anybody has asked since the last look
 	even   bool      // nothing is saved up at the next step
+	stale  surplus   // what the next step hands back
 	held   time.Time // a hold that the next step tells the store of
 	seen   time.Time // when the latest reply came
 	rtt    time.Duration
@@ -191,6 +192,12 @@ func (s *Schedule) Next(t time.Time, ahead, n int64) time.Time {
 // missLocked lets the first slots go. If slots go by, fewer calls wait than was said.
 func (s *Schedule) missLocked(n int64) {
 	if n > 0 {
+		if n == s.hand.units {
+			// If nobody has reserved any behind them, the next step begins where they
+			// did: a process that was late loses the time, and not its turn.
+			s.stale.rest, s.stale.tail, s.stale.returned = s.hand.surplus()
+			s.stale.back = true
+		}
 		s.hand.drop(n)
 		s.counts.Missed += n
 		s.demand = 1

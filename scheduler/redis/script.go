@@ -19,14 +19,19 @@ type request struct {
 	units  int64 // to reserve
 	within int64 // all of them within so many microseconds or none; -1: whenever it is
 
-	back     bool // hand back what lies between rest and tail
-	tail     moment
-	rest     moment
-	returned int64         // units between them
+	surplus
 	known    time.Duration // TAT lies that far ahead, as far as the process knows
 	rejoin   bool          // from an outage in which processes may have paced on their own
 	hold     time.Duration // hold all for so long
 	forfeits bool          // nothing is saved up
+}
+
+// A surplus is units to hand back: those between rest and tail, if TAT is tail still.
+type surplus struct {
+	back     bool
+	rest     moment
+	tail     moment
+	returned int64 // how many they are
 }
 
 // A reply is what a step has found and done. Times are microseconds of the server.
@@ -37,13 +42,8 @@ type reply struct {
 	hold    int64
 }
 
-const (
-	// After an outage that all have noticed the schedule begins anew once all processes
-	// must have found the store again.
-	settle = probeEvery + 100*time.Millisecond
-	// They have noticed one if nobody has asked for that long.
-	quiet = 100 * time.Millisecond
-)
+// All have noticed an outage if nobody has asked for that long.
+const quiet = 100 * time.Millisecond
 
 // step runs one step.
 func (l *link) step(ctx context.Context, keys keyring, p pace, burst int64, r request) (reply, error) {
@@ -55,7 +55,8 @@ func (l *link) step(ctx context.Context, keys keyring, p pace, burst int64, r re
 	}
 	var settling time.Duration
 	if r.rejoin {
-		settling = settle
+		// All processes have found the store by then.
+		settling = probeEvery + l.timeout
 	}
 	args := []any{p.p, p.q, early.us, early.frac, r.units, r.within, tail[0], tail[1], rest[0], rest[1],
 		max(r.known.Microseconds(), 0), settling.Microseconds(), quiet.Microseconds(), ceilMicros(r.hold), flag(r.forfeits),

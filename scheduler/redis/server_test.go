@@ -45,8 +45,10 @@ func onEach(t *testing.T, f func(t *testing.T, addr string)) {
 	t.Run("server", func(t *testing.T) { f(t, realServer(t).Addr) })
 }
 
+// newSchedule returns one that is patient, as a busy machine is slow.
 func newSchedule(t testing.TB, c goredis.UniversalClient, name string, r scheduler.Rate, burst int64, opts ...redis.Option) *redis.Schedule {
 	t.Helper()
+	opts = append([]redis.Option{redis.WithTimeout(time.Second)}, opts...)
 	s, err := redis.New(c, name, r, burst, redis.FailLocal(4), opts...)
 	require.NoError(t, err)
 	return s

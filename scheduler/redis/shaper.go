@@ -32,7 +32,8 @@ type Shared interface {
 }
 
 // NewShaper returns a Shaper that lets calls leave when the schedule says so, which it
-// owns from then on. See [shaper.NewFrom] for the options and errors.
+// owns from then on. See [shaper.NewFrom] for the options and errors. A quota that stands
+// beside it, by [shaper.WithLimits], has calls wait where it would refuse them alone.
 func NewShaper(s Shared, opts ...shaper.Option) (*Shaper, error) {
 	sh, err := shaper.NewFrom(s, opts...)
 	if err != nil {

@@ -55,8 +55,8 @@ func (s *Schedule) unitsLocked(now time.Time, need, head int64) int64 {
 
 // requestLocked returns a request for so many units that says all there is to say.
 func (s *Schedule) requestLocked(now time.Time, units int64) request {
-	r := request{units: units, within: -1, known: s.tail.Sub(now), rejoin: s.rejoins, forfeits: s.even}
-	s.rejoins, s.even = false, false
+	r := request{units: units, within: -1, known: s.tail.Sub(now), rejoin: s.rejoins, forfeits: s.even, surplus: s.stale}
+	s.rejoins, s.even, s.stale = false, false, surplus{}
 	if s.tellsHoldLocked(now) {
 		r.hold = s.held.Sub(now)
 	}
@@ -119,7 +119,7 @@ func (s *Schedule) finish(r request, got reply, err error, sent, received time.T
 	s.tail = run.local(s.pace, tail)
 	s.seen = received
 	s.counts.Reserved += got.granted
-	if r.back && got.tat != r.tail {
+	if r.back && got.tat.us < r.tail.us {
 		s.counts.Returned += r.returned
 	}
 	if r.hold > 0 && !s.held.After(sent.Add(r.hold)) {

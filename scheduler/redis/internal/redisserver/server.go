@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// ErrMissing: there is neither redis-server nor valkey-server in the PATH.
+// ErrMissing says that there is no server to run.
 var ErrMissing = errors.New("no redis-server or valkey-server in the PATH")
 
 // A Server is a process that can be stopped, killed and started anew, on the same port.
@@ -62,7 +62,8 @@ func (s *Server) Run() error {
 		return err
 	}
 	s.cmd = exec.Command(s.binary, append([]string{"--bind", "127.0.0.1", "--port", port, "--dir", s.dir,
-		"--save", "", "--appendonly", "no", "--logfile", "server.log", "--databases", "4"}, s.args...)...)
+		"--save", "", "--appendonly", "no", "--logfile", "server.log", "--databases", "4",
+		"--repl-diskless-sync-delay", "0"}, s.args...)...)
 	if err := s.cmd.Start(); err != nil {
 		return err
 	}
