@@ -1,6 +1,9 @@
 package scheduler
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // All returns the schedule that keeps every given limit at once: units leave when
 // all of them allow it, and each is charged what really left. A call that one
@@ -20,7 +23,17 @@ func All(s ...Scheduler) Scheduler {
 		}
 		limits[i] = limit
 	}
+	// Those that prepare for what they are asked about come last; see soonest.
+	slices.SortStableFunc(limits, func(a, b Scheduler) int { return prepares(a) - prepares(b) })
 	return limits
+}
+
+// prepares returns 1 for a limit whose answers change by themselves.
+func prepares(s Scheduler) int {
+	if _, ok := s.(interface{ Notify(func()) }); ok {
+		return 1
+	}
+	return 0
 }
 
 type all []Scheduler
@@ -37,10 +50,21 @@ func (a all) Next(t time.Time, ahead, n int64) time.Time {
 
 // soonest returns the latest of all answers: what may leave at one instant may
 // leave at every later one.
+//
+// With nobody ahead each limit is asked about the instant that those before it have come
+// to. So a limit that prepares for what it is asked about, as one that is shared does,
+// learns when it is needed: such ones stand behind the others.
 func (a all) soonest(t time.Time, ahead, n int64) time.Time {
 	next := t
 	for _, limit := range a {
-		next = later(next, limit.Next(t, ahead, n))
+		from := t
+		if ahead == 0 {
+			from = next
+		}
+		next = later(next, limit.Next(from, ahead, n))
+	}
+	if next.Sub(t) == never {
+		return t.Add(never)
 	}
 	return next
 }

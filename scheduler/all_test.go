@@ -96,3 +96,28 @@ func TestAllRefusesNil(t *testing.T) {
 func TestAllOfNothingDelaysNothing(t *testing.T) {
 	assert.Equal(t, []time.Duration{0, 0, 0}, drain(scheduler.All(), 3))
 }
+
+// asked is a limit that remembers what it was asked about.
+type asked struct {
+	scheduler.Scheduler
+	at time.Time
+}
+
+func (a *asked) Next(t time.Time, ahead, n int64) time.Time {
+	a.at = t
+	return a.Scheduler.Next(t, ahead, n)
+}
+
+func (a *asked) Notify(func()) {}
+
+// A limit that prepares for what it is asked about is asked for when the others say yes,
+// wherever it stands among them.
+func TestAllAsksWhoPreparesLast(t *testing.T) {
+	slow := newGCRA(t, scheduler.PerHour(1), 1)
+	slow.Commit(origin, origin, 1)
+	shared := &asked{Scheduler: newGCRA(t, scheduler.PerSecond(10), 1)}
+	for _, s := range []scheduler.Scheduler{scheduler.All(shared, slow), scheduler.All(slow, shared)} {
+		require.Equal(t, origin.Add(time.Hour), s.Next(origin, 0, 1))
+		require.Equal(t, origin.Add(time.Hour), shared.at)
+	}
+}
