@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/scheduler"
 	"github.com/sluice-go/sluice/scheduler/schedulertest"
