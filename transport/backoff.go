@@ -11,12 +11,15 @@ const (
 )
 
 // backoff returns how long to stay away after the n-th refusal in a row that states no
-// time: 1 s, doubled each time, up to a minute. Up to a quarter comes on top, so that
-// processes which were refused together do not come back together.
+// time: 1 s, doubled each time, up to a minute. Up to a quarter comes on top, or off at
+// the top, so that processes which were refused together do not come back together,
+// however often that happens.
 func backoff(n int) time.Duration {
-	d := maxBackoff
-	if n < 7 {
-		d = firstBackoff << (n - 1)
+	if n >= 7 {
+		return maxBackoff - jitter(maxBackoff)
 	}
-	return min(d+time.Duration(rand.Int64N(int64(d/4))), maxBackoff)
+	d := firstBackoff << (n - 1)
+	return d + jitter(d)
 }
+
+func jitter(d time.Duration) time.Duration { return time.Duration(rand.Int64N(int64(d / 4))) }

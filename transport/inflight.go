@@ -79,25 +79,25 @@ func (f *inFlight) free(key string) {
 
 // follow gives the place of a request back when its answer has ended. The end of the
 // context ends it, too: a caller who forgets to close a body keeps no place for ever.
-func (f *inFlight) follow(ctx context.Context, key string, resp *http.Response) {
-	if resp == nil || resp.Body == nil || resp.Body == http.NoBody || bodiless(resp) {
+func (f *inFlight) follow(req *http.Request, key string, resp *http.Response) {
+	if resp == nil || resp.Body == nil || resp.Body == http.NoBody || bodiless(req, resp) {
 		f.free(key)
 		return
 	}
 	free := sync.OnceFunc(func() { f.free(key) })
-	stop := context.AfterFunc(ctx, free)
+	stop := context.AfterFunc(req.Context(), free)
 	resp.Body = &watchedBody{ReadCloser: resp.Body, ended: func() { stop(); free() }}
 }
 
 // bodiless reports whether there is nothing to be read, so that callers need not close
 // it, or something that is more than a body: after 101 Switching Protocols it is the
 // connection.
-func bodiless(resp *http.Response) bool {
+func bodiless(req *http.Request, resp *http.Response) bool {
 	switch {
 	case resp.StatusCode < 200, resp.StatusCode == http.StatusNoContent, resp.StatusCode == http.StatusNotModified:
 		return true
 	}
-	return resp.ContentLength == 0 || resp.Request != nil && resp.Request.Method == http.MethodHead
+	return req.Method == http.MethodHead
 }
 
 // watchedBody tells when it has ended.

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -29,6 +30,19 @@ func TestHostKey(t *testing.T) {
 		"//api.example/x":                               "//api.example",
 		"http:opaque?secret":                            "http:",
 		"ws://api.example:80":                           "ws://api.example:80",
+		"https://api.example.":                          "https://api.example",
+		"https://API.example.:443/":                     "https://api.example",
+		"https://api.example.:8443":                     "https://api.example:8443",
+		"https://api.example..":                         "https://api.example..",
+		"https://.":                                     "https://.",
+		"http://192.0.2.1.:80":                          "http://192.0.2.1",
+		"http://[2001:0DB8:0:0::0001]:8080":             "http://[2001:db8::1]:8080",
+		"http://[0:0:0:0:0:0:0:1%25en0]":                "http://[::1]",
+		"http://[::FFFF:192.0.2.1]":                     "http://[::ffff:192.0.2.1]",
+		"http://[::ffff:c000:201]":                      "http://[::ffff:192.0.2.1]",
+		"https://api.example:0443":                      "https://api.example:0443",
+		"https://api-2.example:1":                       "https://api-2.example:1",
+		"https://a_b.example":                           "https://a_b.example",
 		"https://api.example/a@b:443/https://x.example": "https://api.example",
 	} {
 		u, err := url.Parse(raw)
@@ -62,7 +76,7 @@ func TestHostKeyOfHandMadeURL(t *testing.T) {
 func FuzzHostKey(f *testing.F) {
 	for _, raw := range []string{
 		"http://API.example:80/x?secret#y", "https://user:pw@api.example:443", "http://[fe80::1%25En0]:80/",
-		"http://%C3%9Cber.example:/", "//x", "http:opaque", "a:b@c/d?e#f", "\x00\n%zz:80", "http://İ.example", "//:a:", "//[::%25\xff]", "//%3A]", "",
+		"http://%C3%9Cber.example:/", "//x", "http:opaque", "a:b@c/d?e#f", "\x00\n%zz:80", "http://İ.example", "//:a:", "//[::%25\xff]", "//%3A]", "", "https://api.example.:443", "http://a..:80", "http://.:1", "https://[2001:0DB8::0001]:8443", "https://a:0",
 	} {
 		f.Add(raw)
 	}
@@ -77,6 +91,9 @@ func FuzzHostKey(f *testing.F) {
 		key := HostKey(u)
 		noOtherPart(t, key, u.Scheme+":")
 		require.Equal(t, HostKey(&url.URL{Scheme: u.Scheme, Host: u.Host}), key, "something else than scheme and host shows")
+		if u.Host != "" { // a letter that is not canonical takes the slow path to the same key
+			require.Equal(t, HostKey(&url.URL{Scheme: strings.ToUpper(u.Scheme), Host: u.Host}), key)
+		}
 		again, err := url.Parse(key)
 		require.NoError(t, err)
 		require.Equal(t, key, HostKey(again))
@@ -91,4 +108,41 @@ func noOtherPart(t *testing.T, key, prefix string) {
 	require.NotContains(t, host, "?", "query")
 	require.NotContains(t, host, "#", "fragment")
 	require.Equal(t, -1, strings.IndexFunc(host, func(r rune) bool { return r < ' ' || r == 0x7f }), "control character")
+}
+
+// The key of nearly every request costs one allocation: the key.
+func TestHostKeyIsCheap(t *testing.T) {
+	for _, raw := range []string{"https://api.example/v1?x=y", "http://api-2.example:8080/", "https://192.0.2.1"} {
+		u, err := url.Parse(raw)
+		require.NoError(t, err)
+		require.LessOrEqual(t, testing.AllocsPerRun(100, func() { _ = HostKey(u) }), 1.0, raw)
+	}
+}
+
+// However many keys there are, their budgets take no more memory than the bound allows.
+func TestBudgetsAreBounded(t *testing.T) {
+	b := budget{share: 0.5, saved: maxSaved}
+	b.deposit("never refused")
+	require.Empty(t, b.keys, "a full budget is not remembered")
+	for i := range 3 * maxBudgets {
+		require.True(t, b.withdraw(strconv.Itoa(i)))
+	}
+	require.Len(t, b.keys, maxBudgets)
+
+	b = budget{share: 0.5, saved: maxSaved}
+	for range maxSaved {
+		require.True(t, b.withdraw("a"))
+	}
+	require.False(t, b.withdraw("a"))
+	require.True(t, b.withdraw("b"))
+	b.refund("b")
+	require.Len(t, b.keys, 1, "full again")
+	b.deposit("a")
+	require.False(t, b.withdraw("a"))
+	b.deposit("a")
+	require.True(t, b.withdraw("a"))
+	for range 2 * maxSaved {
+		b.deposit("a")
+	}
+	require.Empty(t, b.keys)
 }

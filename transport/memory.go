@@ -7,33 +7,41 @@ import (
 )
 
 // refusals remembers, for each key, what the partner's refusals mean for later requests.
-// A key is in it from a refusal until an answer to a request that was sent afterwards.
+// A key is in it from a refusal until it has been left alone for long: by then no request
+// is in flight any more that was sent before the refusal.
 type refusals struct {
-	seen atomic.Int64 // refusals that changed something
-	size atomic.Int64 // of keys; most of the time there is nothing to look up
-
-	mu    sync.Mutex
-	keys  map[string]*refusedKey // guarded by mu
-	swept time.Time              // when keys were forgotten last; guarded by mu
+	seen  atomic.Int64 // refusals that changed something
+	size  atomic.Int64 // of keys; most of the time there is nothing to look up
+	keys  sync.Map     // of *refusedKey by string
+	swept atomic.Int64 // when keys were forgotten last, in Unix nanoseconds
 }
 
-// maxRefused bounds the keys that are remembered, and forgetAfter is how long after its
-// hold one of them is of no more use. A refusal of a key beyond the bound holds the key,
-// as the first one does.
+// maxRefused bounds the keys that are remembered. A refusal of a key beyond the bound
+// holds the key, as the first one does, and cuts no rate, which would never grow again.
 const (
 	maxRefused  = 10_000
 	forgetAfter = 10 * time.Minute
-	forgetEvery = time.Minute
+	// A key at a reduced rate is a place in a Group that others may need. By then the rate
+	// would have grown again.
+	forgetReduced = time.Minute
+	forgetEvery   = 10 * time.Second
 )
 
 type refusedKey struct {
+	mu sync.Mutex
+	// Guarded by mu, which is held while the Waiter is told: so what comes later is also
+	// done later.
+	forgotten bool
 	// last is what seen was at the latest refusal that changed something. Requests that
 	// were sent before tell nothing new: they did not know of it.
 	last     int64
-	until    time.Time // the end of the hold
+	used     time.Time // when anything was heard of it
+	until    time.Time // the end of the hold; zero if the partner has accepted since
 	status   int       // that of the refusal which has set until
-	capped   bool      // the partner has stated more than can be held
-	backoffs int       // refusals in a row without a stated time
+	owed     bool      // the Waiter could not be told of the hold
+	capped   bool      // the partner has stated more than can be held: one request tries
+	trial    *trial    // that is under way, or nil
+	backoffs int       // refusals in a row without a time that helps
 	adaptive adaptive
 }
 
@@ -42,15 +50,53 @@ func (m *refusals) known() int64 { return m.seen.Load() }
 
 func (m *refusals) empty() bool { return m.size.Load() == 0 }
 
+// get returns a key with its lock taken, or nil.
+func (m *refusals) get(key string) *refusedKey {
+	for {
+		v, ok := m.keys.Load(key)
+		if !ok {
+			return nil
+		}
+		k := v.(*refusedKey)
+		k.mu.Lock()
+		if !k.forgotten {
+			return k
+		}
+		k.mu.Unlock()
+	}
+}
+
+// make returns a key with its lock taken, and whether it is remembered: if there are too
+// many of them, it is not.
+func (m *refusals) make(key string) (k *refusedKey, remembered bool) {
+	for {
+		if k := m.get(key); k != nil {
+			return k, true
+		}
+		k := &refusedKey{}
+		k.mu.Lock()
+		if m.size.Load() >= maxRefused {
+			return k, false
+		}
+		if _, other := m.keys.LoadOrStore(key, k); !other {
+			m.size.Add(1)
+			return k, true
+		}
+	}
+}
+
 // held returns when the hold ends that the partner has set for the key, and by which
 // status. Both are zero if none is in force.
 func (m *refusals) held(key string, now time.Time) (until time.Time, status int) {
 	if m.empty() {
 		return until, 0
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if k := m.keys[key]; k != nil && k.until.After(now) {
+	k := m.get(key)
+	if k == nil {
+		return until, 0
+	}
+	defer k.mu.Unlock()
+	if k.until.After(now) {
 		return k.until, k.status
 	}
 	return until, 0
@@ -78,125 +124,106 @@ func (t *Transport) blame(e *Error, key string, ended bool) {
 // sameHold is how much two clock readings may make of the end of a hold.
 const sameHold = time.Second
 
-// refuse is told of a refusal. The key is held, and its rate cut, while the lock is held:
-// so what comes later is also done later.
+// refuse is told of a refusal. It returns until when the key is held, and whether the
+// refusal has made that later.
 func (t *Transport) refuse(p *passage, status int, now time.Time) (until time.Time, moved bool) {
 	m := &t.memory
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	k := m.keys[p.key]
-	known := k != nil
-	if !known {
-		k = &refusedKey{}
-		known = t.rememberLocked(p.key, k, now)
-	}
+	t.forget(now)
+	k, remembered := m.make(p.key)
+	defer k.mu.Unlock()
+	k.used = now
 	fresh := p.known >= k.last
 	if fresh {
 		k.last = m.seen.Add(1)
 	}
-	switch {
-	case p.verdict.Stated:
-		until = now.Add(p.verdict.Wait)
-	case fresh:
-		k.backoffs++
-		until = now.Add(min(backoff(k.backoffs), t.maxHold))
-	}
-	if until.After(k.until) && until.After(now) {
-		k.until, k.status, k.capped, moved = until, status, p.verdict.Capped, true
-		if t.pace.hold != nil {
-			t.pace.hold(p.key, until)
+	until = k.waitLocked(p, fresh, now, t.maxHold)
+	if until.After(now) {
+		// The Waiter holds forward only, by itself. Its hold may have been lifted by hand,
+		// so it is told of each, also of one that is shorter than what is known here.
+		err := t.tellHold(p.key, until)
+		lifted := fresh && k.until.After(now) // otherwise it could not have been sent
+		if until.After(k.until) || lifted {
+			moved = t.pace.hold != nil
+			k.until, k.status, k.capped, k.owed = until, status, p.verdict.Capped, err != nil
 		}
 	}
-	if fresh && known && t.adapts() { // who is not remembered would never grow again
+	if fresh && remembered && t.adapts() {
 		k.adaptive.cut(now, t.floor)
 		t.pace.scale(p.key, k.adaptive.share, wholeShare)
 	}
 	return k.until, moved
 }
 
+// waitLocked returns until when a refusal keeps the key back.
+func (k *refusedKey) waitLocked(p *passage, fresh bool, now time.Time, most time.Duration) time.Time {
+	v := p.verdict
+	if v.Stated && v.Wait > 0 {
+		k.backoffs = 0
+		return now.Add(v.Wait)
+	}
+	if !fresh {
+		return now // a sibling of the one that has been counted
+	}
+	k.backoffs++
+	n := k.backoffs
+	if v.Stated {
+		// "Now" is believed once. A partner who says so again and again is not asked again
+		// and again.
+		if n--; n == 0 {
+			return now
+		}
+	}
+	return now.Add(min(max(backoff(n), v.AtLeast), most))
+}
+
+func (t *Transport) tellHold(key string, until time.Time) error {
+	if t.pace.hold == nil {
+		return nil
+	}
+	return t.pace.hold(key, until)
+}
+
 // accept is told of an answer that is no refusal.
 func (t *Transport) accept(p *passage, now time.Time) {
-	m := &t.memory
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	k := m.keys[p.key]
-	if k == nil || p.known < k.last {
+	k := t.memory.get(p.key)
+	if k == nil {
 		return
 	}
-	k.backoffs = 0
+	defer k.mu.Unlock()
+	if p.known < k.last {
+		return
+	}
+	k.used = now
+	k.backoffs, k.until, k.status, k.capped, k.owed = 0, time.Time{}, 0, false, false
 	if t.adapts() && k.adaptive.grow(now) {
 		t.pace.scale(p.key, k.adaptive.share, wholeShare)
 	}
-	if !k.adaptive.reduced() && !k.until.After(now) {
-		m.deleteLocked(p.key)
-	}
 }
 
-// probe is told that a request leaves. The first one behind a hold that was capped goes
-// alone: nobody can tell that the time the partner stated has not come yet, so the others
-// wait a little for its answer.
-func (t *Transport) probe(p *passage) {
-	m := &t.memory
-	if t.pace.hold == nil {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	k := m.keys[p.key]
-	if now := time.Now(); k != nil && k.capped && !k.until.After(now) {
-		k.capped, k.until = false, now.Add(min(probeTime, t.maxHold))
-		t.pace.hold(p.key, k.until)
-	}
-}
-
-const probeTime = 10 * time.Second
-
-// rememberLocked reports whether there is room to remember the key.
-func (t *Transport) rememberLocked(key string, k *refusedKey, now time.Time) bool {
-	m := &t.memory
-	t.forgetLocked(now)
-	if len(m.keys) >= maxRefused {
-		return false
-	}
-	if m.keys == nil {
-		m.keys = make(map[string]*refusedKey)
-	}
-	m.keys[key] = k
-	m.size.Add(1)
-	return true
-}
-
-// forget is called when a key could not be waited for: if there are too many of them,
-// those at a reduced rate that nobody uses any more must not be kept for ever.
+// forget forgets keys that have been left alone for long, now and then.
 func (t *Transport) forget(now time.Time) {
-	if t.memory.empty() {
-		return
-	}
-	t.memory.mu.Lock()
-	defer t.memory.mu.Unlock()
-	t.forgetLocked(now)
-}
-
-// forgetLocked forgets keys that have been left alone for long, now and then. By now
-// their rate would have grown again.
-func (t *Transport) forgetLocked(now time.Time) {
 	m := &t.memory
-	if now.Sub(m.swept) < forgetEvery {
+	swept := m.swept.Load()
+	if m.empty() || now.Sub(time.Unix(0, swept)) < forgetEvery || !m.swept.CompareAndSwap(swept, now.UnixNano()) {
 		return
 	}
-	m.swept = now
-	for key, k := range m.keys {
-		if now.Sub(k.until) <= forgetAfter || now.Sub(k.adaptive.changed) <= forgetAfter {
-			continue
+	m.keys.Range(func(key, value any) bool {
+		k := value.(*refusedKey)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		patience := forgetAfter
+		if k.adaptive.reduced() {
+			patience = forgetReduced
+		}
+		if k.forgotten || now.Sub(k.until) < patience || now.Sub(k.used) < patience {
+			return true
 		}
 		if k.adaptive.reduced() {
-			t.pace.scale(key, 1, 1)
+			t.pace.scale(key.(string), 1, 1)
 		}
-		m.deleteLocked(key)
-	}
-}
-
-func (m *refusals) deleteLocked(key string) {
-	delete(m.keys, key)
-	m.size.Add(-1)
+		k.forgotten = true
+		m.keys.Delete(key)
+		m.size.Add(-1)
+		return true
+	})
 }

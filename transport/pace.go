@@ -17,6 +17,9 @@ import (
 //	Charge(cost int)                            // what left without asking
 //	HoldUntil(t time.Time)                      // nobody leaves before t
 //	Scale(num, den int64) error                 // runs at a part of its rate
+//	Delay() time.Duration                       // what a newcomer would wait now
+//
+// All but the waits must not block and must not call back.
 //
 // An error of the Waiter may say more about itself through three optional methods,
 // looked for with [errors.As]:
@@ -40,6 +43,7 @@ type Waiter interface {
 //	Charge(key string, cost int) error
 //	HoldUntil(key string, t time.Time) error
 //	Scale(key string, num, den int64) error
+//	Delay(key string) time.Duration
 type KeyedWaiter interface {
 	Wait(ctx context.Context, key string) error
 }
@@ -51,8 +55,9 @@ type pace struct {
 	waitN    func(ctx context.Context, key string, cost int) error
 	leaveNow func(key string, cost int) bool
 	charge   func(key string, cost int)
-	hold     func(key string, t time.Time)
+	hold     func(key string, t time.Time) error
 	scale    func(key string, num, den int64)
+	delay    func(key string) time.Duration
 }
 
 func paceOf(w Waiter) pace {
@@ -69,7 +74,10 @@ func paceOf(w Waiter) pace {
 		p.charge = func(_ string, cost int) { w.Charge(cost) }
 	}
 	if w, ok := w.(interface{ HoldUntil(t time.Time) }); ok {
-		p.hold = func(_ string, t time.Time) { w.HoldUntil(t) }
+		p.hold = func(_ string, t time.Time) error { w.HoldUntil(t); return nil }
+	}
+	if w, ok := w.(interface{ Delay() time.Duration }); ok {
+		p.delay = func(string) time.Duration { return w.Delay() }
 	}
 	if w, ok := w.(interface{ Scale(num, den int64) error }); ok {
 		p.scale = func(_ string, num, den int64) { _ = w.Scale(num, den) }
@@ -77,8 +85,8 @@ func paceOf(w Waiter) pace {
 	return p
 }
 
-// The errors of what follows are about keys that cannot be made, for which nobody can
-// wait either, and about rates that cannot be set: there is nothing to be done.
+// Errors of charges and scales are about keys that cannot be made, and about rates that
+// cannot be set: there is nothing to be done.
 func paceOfKeyed(w KeyedWaiter) pace {
 	p := pace{wait: w.Wait}
 	if w, ok := w.(interface {
@@ -99,7 +107,12 @@ func paceOfKeyed(w KeyedWaiter) pace {
 	if w, ok := w.(interface {
 		HoldUntil(key string, t time.Time) error
 	}); ok {
-		p.hold = func(key string, t time.Time) { _ = w.HoldUntil(key, t) }
+		p.hold = w.HoldUntil
+	}
+	if w, ok := w.(interface {
+		Delay(key string) time.Duration
+	}); ok {
+		p.delay = w.Delay
 	}
 	if w, ok := w.(interface {
 		Scale(key string, num, den int64) error

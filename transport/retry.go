@@ -3,10 +3,13 @@ package transport
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -15,7 +18,15 @@ import (
 // Idempotency-Key; and what the partner says it has not processed
 // (feedback.Verdict.Unprocessed). A body must have a GetBody. So neither a POST without a
 // key whose connection broke, nor one that was answered with a 500 or not in time, is ever
-// sent twice.
+// sent twice. What the partner asks not to send again (feedback.Verdict.Final) is not, nor
+// is what could not be sent for a reason that lasts: a certificate that is not trusted, a
+// scheme that is neither http nor https, a cancelled request.
+//
+// An Idempotency-Key is trusted: a partner who does not heed it may do twice what is sent
+// twice. And each attempt carries the same bytes and headers, so a signature that was made
+// above the Transport (SigV4, OAuth 1.0) may have expired when the request is sent again
+// after a long hold, or be refused as a replay: sign below the Transport, in its base, or
+// leave retries to the client that signs.
 //
 // Each attempt takes its own turn, behind those who wait already and behind the hold that
 // the refusal has set. If it could not leave in time, the caller gets the answer that
@@ -25,7 +36,9 @@ type Retry struct {
 	Attempts int
 	// Budget bounds retries to a share of first attempts, beside the ten that a Transport
 	// has to begin with and saves at most. So a partner who refuses everything is not sent
-	// everything Attempts times. 0 means 0.1.
+	// everything Attempts times. Each key of a [NewKeyed] has a budget of its own, so that
+	// a partner who is down takes no retries away from another; if more than 10,000 have
+	// spent of theirs, some of those begin anew. 0 means 0.1.
 	Budget float64
 	// Resend429 says that a 429 Too Many Requests of this partner means that nothing was
 	// processed, so that even a POST without a key can be sent again.
@@ -50,17 +63,17 @@ func WithRetry(r Retry) Option {
 // retryWhile sends a request again until its answer is no refusal, or it must not be
 // sent any more. It returns the last answer.
 func (t *Transport) retryWhile(req *http.Request, p *passage, resp *http.Response, err error) (*http.Response, error) {
-	t.budget.deposit()
+	t.budget.deposit(p.key)
 	done := false
 	defer func() { // a Waiter, or a function of the user's, may panic
 		if !done {
 			discard(resp)
 		}
 	}()
-	for sent := 1; sent < t.retry.Attempts && t.mayResend(req, p, resp, err) && t.budget.withdraw(); sent++ {
+	for sent := 1; sent < t.retry.Attempts && t.mayResend(req, p, resp, err) && t.budget.withdraw(p.key); sent++ {
 		again, ok := t.prepare(req, p, resp, sent)
 		if !ok {
-			t.budget.refund()
+			t.budget.refund(p.key)
 			break
 		}
 		resp, err = t.resend(req, again, p, resp, err)
@@ -73,9 +86,9 @@ func (t *Transport) mayResend(req *http.Request, p *passage, resp *http.Response
 	switch {
 	case req.Context().Err() != nil:
 		return false
-	case resp != nil && (!p.verdict.Refused || p.verdict.Capped):
+	case resp != nil && (!p.verdict.Refused || p.verdict.Capped || p.verdict.Final):
 		return false
-	case resp == nil && (err == nil || errors.Is(err, ErrNotSent)): // no room at a pace below us
+	case resp == nil && (err == nil || lasting(req, err)):
 		return false
 	case hasBody(req) && req.GetBody == nil:
 		return false
@@ -84,13 +97,37 @@ func (t *Transport) mayResend(req *http.Request, p *passage, resp *http.Response
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
 		return true
 	}
-	for _, name := range [...]string{"Idempotency-Key", "X-Idempotency-Key"} {
-		if req.Header.Get(name) != "" {
-			return true
-		}
+	if req.Header.Get("Idempotency-Key") != "" {
+		return true
 	}
 	unprocessed := p.verdict.Unprocessed || t.retry.Resend429 && resp != nil && resp.StatusCode == http.StatusTooManyRequests
 	return resp != nil && unprocessed
+}
+
+// lasting reports whether a request could not be sent for a reason that will be there the
+// next time, too.
+func lasting(req *http.Request, err error) bool {
+	if req.URL.Scheme != "http" && req.URL.Scheme != "https" {
+		return true
+	}
+	select {
+	case <-req.Cancel: //lint:ignore SA1019 the base heeds it, and its error may not tell
+		return true
+	default:
+	}
+	return errors.Is(err, ErrNotSent) || // no room at a pace below us
+		errors.Is(err, context.Canceled) ||
+		errors.Is(err, http.ErrSchemeMismatch) ||
+		is[*tls.CertificateVerificationError](err) ||
+		is[x509.UnknownAuthorityError](err) ||
+		is[x509.HostnameError](err) ||
+		is[x509.CertificateInvalidError](err) ||
+		is[x509.SystemRootsError](err)
+}
+
+func is[T error](err error) bool {
+	_, ok := errors.AsType[T](err)
+	return ok
 }
 
 func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != http.NoBody }
@@ -106,7 +143,7 @@ func (t *Transport) prepare(req *http.Request, p *passage, resp *http.Response, 
 		until = p.until // nothing else keeps it back
 	}
 	if resp != nil && resp.Body != nil {
-		setAside(resp)
+		setAside(req.Context(), resp)
 	}
 	ctx := req.Context()
 	again = req.WithContext(ctx) // a copy: the request is the caller's
@@ -122,17 +159,22 @@ func (t *Transport) prepare(req *http.Request, p *passage, resp *http.Response, 
 			}
 		}()
 	}
+	if p.placed { // nothing of it is in flight while it waits
+		p.placed = false
+		t.places.free(p.key)
+	}
 	arrived := time.Now()
 	err := t.delayed(ctx, arrived, func(ctx context.Context) error {
 		if err := sleepUntil(ctx, until); err != nil {
 			return err
 		}
-		return t.waitUnits(ctx, p)
+		p.insists = false
+		return t.line(ctx, p)
 	})
 	if err != nil {
 		return nil, false
 	}
-	t.left(p, time.Since(arrived))
+	t.granted(p, time.Since(arrived))
 	return again, true
 }
 
@@ -158,34 +200,92 @@ func (t *Transport) resend(req, again *http.Request, p *passage, resp *http.Resp
 	return resp, err
 }
 
-// maxAside is how much of an answer is kept in memory, so that its connection is free for
-// others while the request waits.
-const maxAside = 64 << 10
+// What of an answer is kept in memory, so that its connection is free for others while the
+// request waits: so much of it, if it comes within so long.
+const (
+	maxAside    = 64 << 10
+	asideWithin = time.Second
+)
 
-// setAside reads and closes the body of a response if it is short. It can be read from
-// memory then. A longer one stays open.
-func setAside(resp *http.Response) {
-	start, err := io.ReadAll(io.LimitReader(resp.Body, maxAside+1))
-	read := io.Reader(bytes.NewReader(start))
-	if err != nil {
-		read = io.MultiReader(read, failing{err})
-	}
-	if err == nil && len(start) > maxAside {
-		resp.Body = body{io.MultiReader(read, resp.Body), resp.Body}
+// setAside reads and closes the body of a response if it is short and comes at once. It
+// can be read from memory then. One that is longer, or does not end, stays open; whoever
+// reads it gets all of it.
+//
+// Nothing but Close ends a Read that blocks, and a body that was closed is of no use to
+// the caller. So the body is read on a goroutine, which ends at the latest with the Read
+// that is under way when the time is up: once something arrives, or with the Close that
+// every body gets.
+func setAside(ctx context.Context, resp *http.Response) {
+	if resp.Body == http.NoBody {
 		return
 	}
-	resp.Body.Close()
-	resp.Body = io.NopCloser(read)
+	a := &aside{ReadCloser: resp.Body, idle: make(chan struct{})}
+	resp.Body = a
+	go a.fill()
+	timer := time.NewTimer(asideWithin)
+	defer timer.Stop()
+	select {
+	case <-a.idle:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	a.late.Store(true)
+	if a.ended() {
+		a.ReadCloser.Close()
+		resp.Body = io.NopCloser(a)
+	}
 }
 
-type body struct {
-	io.Reader
-	io.Closer
+// aside is a body whose start may be in memory.
+type aside struct {
+	io.ReadCloser
+	late atomic.Bool   // no more is to be read ahead
+	idle chan struct{} // closed when nothing is read ahead any more
+
+	mu    sync.Mutex   // never held while the body is at work
+	start bytes.Buffer // what was read ahead; guarded by mu
+	err   error        // what comes behind it, nil if there may be more; guarded by mu
 }
 
-type failing struct{ err error }
+func (a *aside) fill() {
+	defer close(a.idle)
+	chunk := make([]byte, 4<<10)
+	for size := 0; size <= maxAside && !a.late.Load() && !a.ended(); {
+		n, err := a.ReadCloser.Read(chunk)
+		size += n
+		a.mu.Lock()
+		a.start.Write(chunk[:n])
+		a.err = err
+		a.mu.Unlock()
+	}
+}
 
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
+func (a *aside) ended() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err != nil
+}
+
+func (a *aside) Read(p []byte) (int, error) {
+	if n, err := a.ahead(p); n > 0 || err != nil {
+		return n, err
+	}
+	<-a.idle
+	if n, err := a.ahead(p); n > 0 || err != nil {
+		return n, err
+	}
+	return a.ReadCloser.Read(p)
+}
+
+// ahead reads of what was read ahead.
+func (a *aside) ahead(p []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.start.Len() > 0 {
+		return a.start.Read(p)
+	}
+	return 0, a.err
+}
 
 // sleepUntil waits until then. It does not begin to if ctx ends before.
 func sleepUntil(ctx context.Context, then time.Time) error {
@@ -206,35 +306,62 @@ func sleepUntil(ctx context.Context, then time.Time) error {
 	}
 }
 
-// A budget bounds retries to a share of first attempts.
+// A budget bounds the retries of each key to a share of its first attempts.
 type budget struct {
 	share float64
+	saved float64 // what a key begins with, and has at most
 
-	mu    sync.Mutex
-	saved float64 // what may be spent; guarded by mu
+	mu   sync.Mutex
+	keys map[string]float64 // what may be spent, of those that have spent; guarded by mu
 }
 
-const maxSaved = 10
+const (
+	maxSaved   = 10
+	maxBudgets = 10_000 // keys at a time
+)
 
-func (b *budget) deposit() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.saved = min(b.saved+b.share, maxSaved)
-}
+func (b *budget) deposit(key string) { b.add(key, b.share) }
 
 // refund takes back a withdrawal: the retry was not sent.
-func (b *budget) refund() {
+func (b *budget) refund(key string) { b.add(key, 1) }
+
+func (b *budget) add(key string, amount float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.saved = min(b.saved+1, maxSaved)
+	saved, spent := b.keys[key]
+	switch {
+	case !spent:
+	case saved+amount >= b.saved:
+		delete(b.keys, key)
+	default:
+		b.keys[key] = saved + amount
+	}
 }
 
-func (b *budget) withdraw() bool {
+func (b *budget) withdraw(key string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.saved < 1 {
+	saved, spent := b.keys[key]
+	if !spent {
+		saved = b.saved
+		b.makeRoomLocked()
+	}
+	if saved < 1 {
 		return false
 	}
-	b.saved--
+	b.keys[key] = saved - 1
 	return true
+}
+
+// makeRoomLocked forgets what one key has spent, whichever, if there are too many of them.
+func (b *budget) makeRoomLocked() {
+	if b.keys == nil {
+		b.keys = make(map[string]float64)
+	}
+	for key := range b.keys {
+		if len(b.keys) < maxBudgets {
+			return
+		}
+		delete(b.keys, key)
+	}
 }

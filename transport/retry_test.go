@@ -2,10 +2,15 @@ package transport_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,7 +37,7 @@ func TestRetryBudget(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := newPartner()
-				script(p, always(status(http.StatusTooManyRequests, "Retry-After: 0"), 10_000)...)
+				script(p, always(status(http.StatusTooManyRequests, "Retry-After: 1"), 10_000)...)
 				tr := transport.New(p, newShaper(t, scheduler.PerSecond(10)), transport.WithRetry(tc.retry))
 				for range 200 {
 					resp, err := tr.RoundTrip(get(t, t.Context(), "/"))
@@ -40,7 +45,7 @@ func TestRetryBudget(t *testing.T) {
 					require.Equal(t, http.StatusTooManyRequests, resp.StatusCode)
 				}
 				require.InDelta(t, tc.want, len(p.seen()), 1, "a budget is a float")
-				require.Equal(t, steps(0, 100*ms, len(p.seen())), times(p.seen()), "each in its turn")
+				require.Equal(t, steps(0, sec, len(p.seen())), times(p.seen()), "each in its turn")
 			})
 		})
 	}
@@ -95,7 +100,11 @@ func TestWhatIsSentAgain(t *testing.T) {
 		"DELETE":                        {method: "DELETE", status: 429, want: 1},
 		"POST":                          {method: "POST", status: 429, want: 1},
 		"POST with Idempotency-Key":     {method: "POST", header: "Idempotency-Key", status: 429, want: 2},
-		"POST with X-Idempotency-Key":   {method: "POST", header: "X-Idempotency-Key", status: 503, want: 2},
+		"POST with X-Idempotency-Key":   {method: "POST", header: "X-Idempotency-Key", status: 503, want: 1},
+		"GET, final":                    {method: "GET", status: 429, opts: []transport.Option{refused(feedback.Verdict{Final: true})}, want: 1},
+		"POST, not processed and final": {method: "POST", status: 429, opts: []transport.Option{refused(feedback.Verdict{Unprocessed: true, Final: true})}, want: 1},
+		"POST with Idempotency-Key, final": {method: "POST", header: "Idempotency-Key", status: 429,
+			opts: []transport.Option{refused(feedback.Verdict{Final: true})}, want: 1},
 		"POST, not processed":           {method: "POST", status: 500, opts: []transport.Option{refused(feedback.Verdict{Unprocessed: true})}, want: 2},
 		"POST, may have been processed": {method: "POST", status: 500, opts: []transport.Option{refused(feedback.Verdict{})}, want: 1},
 		"GET, 500":                      {method: "GET", status: 500, want: 1},
@@ -310,5 +319,218 @@ func TestResendPaysAgain(t *testing.T) {
 		}
 		require.Equal(t, steps(0, 500*ms, 3), times(p.seen()))
 		require.Equal(t, 2, asked, "once per RoundTrip")
+	})
+}
+
+// What Stripe asks not to send again is not, key or no key.
+func TestStripeSaysNotToRetry(t *testing.T) {
+	for value, want := range map[string]int{"false": 1, "true": 2} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPartner()
+			script(p, status(http.StatusTooManyRequests, "Stripe-Should-Retry: "+value))
+			tr := transport.New(p, newShaper(t, scheduler.PerSecond(10)), transport.WithRetry(transport.Retry{}),
+				transport.WithClassifier(feedback.Stripe))
+			req, made := replayable(t, "a payment", "k1")
+			_, err := tr.RoundTrip(req)
+			require.NoError(t, err)
+			require.Len(t, p.seen(), want, value)
+			closedOnce(t, made)
+		})
+	}
+}
+
+// What failed for a reason that lasts is not sent again.
+func TestFailureThatLasts(t *testing.T) {
+	cancelled := make(chan struct{})
+	close(cancelled)
+	untrusted := x509.UnknownAuthorityError{Cert: &x509.Certificate{}}
+	for name, tc := range map[string]struct {
+		err    error
+		change func(*http.Request)
+		want   int
+	}{
+		"reset":                {err: syscall.ECONNRESET, want: 2},
+		"refused":              {err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, want: 2},
+		"https":                {err: syscall.ECONNRESET, change: func(req *http.Request) { req.URL.Scheme = "https" }, want: 2},
+		"certificate":          {err: &tls.CertificateVerificationError{Err: untrusted}, want: 1},
+		"certificate, wrapped": {err: fmt.Errorf("proxy: %w", &tls.CertificateVerificationError{Err: io.EOF}), want: 1},
+		"authority":            {err: untrusted, want: 1},
+		"host name":            {err: x509.HostnameError{Certificate: &x509.Certificate{}}, want: 1},
+		"expired":              {err: x509.CertificateInvalidError{Cert: &x509.Certificate{}, Reason: x509.Expired}, want: 1},
+		"no roots":             {err: x509.SystemRootsError{}, want: 1},
+		"HTTP for HTTPS":       {err: http.ErrSchemeMismatch, want: 1},
+		"cancelled":            {err: fmt.Errorf("dial: %w", context.Canceled), want: 1},
+		"Request.Cancel":       {err: errors.New("net/http: request canceled"), change: func(req *http.Request) { req.Cancel = cancelled }, want: 1},
+		"Request.Cancel, open": {err: syscall.ECONNRESET, change: func(req *http.Request) { req.Cancel = make(chan struct{}) }, want: 2},
+		"unknown scheme":       {err: errors.New(`unsupported protocol scheme "ftp"`), change: func(req *http.Request) { req.URL.Scheme = "ftp" }, want: 1},
+		"no scheme":            {err: errors.New(`unsupported protocol scheme ""`), change: func(req *http.Request) { req.URL.Scheme = "" }, want: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPartner()
+				p.answer = func(*http.Request) (*http.Response, error) { return nil, tc.err }
+				req := get(t, t.Context(), "/")
+				if tc.change != nil {
+					tc.change(req)
+				}
+				_, err := transport.New(p, ready, transport.WithRetry(transport.Retry{Attempts: 2})).RoundTrip(req)
+				require.Equal(t, tc.err, err)
+				require.Len(t, p.seen(), tc.want)
+			})
+		})
+	}
+}
+
+// drip is a body that never ends: a byte at a time, and after the last one nothing until
+// it is closed.
+type drip struct {
+	every  time.Duration
+	most   int
+	read   int
+	closed chan struct{}
+}
+
+func (d *drip) Read(p []byte) (int, error) {
+	if d.read == d.most {
+		<-d.closed
+		return 0, errors.New("closed")
+	}
+	select {
+	case <-time.After(d.every):
+	case <-d.closed:
+		return 0, errors.New("closed")
+	}
+	d.read++
+	p[0] = 'x'
+	return 1, nil
+}
+
+func (d *drip) Close() error { close(d.closed); return nil }
+
+// A refusal whose body never ends keeps nobody waiting: neither for the next attempt, nor
+// for the refusal itself if there is none.
+func TestRefusalThatNeverEnds(t *testing.T) {
+	for name, tc := range map[string]drip{
+		"nothing":          {every: ms, most: 0},
+		"a little":         {every: ms, most: 10},
+		"a byte a second":  {every: sec - ms, most: 1_000_000},
+		"many bytes":       {every: ms, most: 1_000_000},
+		"a byte in a year": {every: 365 * 24 * time.Hour, most: 1},
+	} {
+		for _, length := range []int64{-1, 100} {
+			drip := func(p *partner, after string) *drip {
+				d := tc
+				d.closed = make(chan struct{})
+				script(p, func(req *http.Request) (*http.Response, error) {
+					resp := says(req, http.StatusTooManyRequests, "", "Retry-After: "+after)
+					resp.Body, resp.ContentLength = &d, length
+					return resp, nil
+				})
+				return &d
+			}
+			t.Run(fmt.Sprint(name, "/", length, "/sent again"), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					p := newPartner()
+					d := drip(p, "5")
+					tr := transport.New(p, newShaper(t, scheduler.PerSecond(10)), transport.WithRetry(transport.Retry{}))
+					resp, err := tr.RoundTrip(get(t, t.Context(), "/"))
+					require.NoError(t, err)
+					require.Equal(t, http.StatusOK, resp.StatusCode)
+					require.Equal(t, []time.Duration{0, 5 * sec}, times(p.seen()))
+					<-d.closed
+				})
+			})
+			t.Run(fmt.Sprint(name, "/", length, "/no time"), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					p := newPartner()
+					d := drip(p, "60")
+					tr := transport.New(p, newShaper(t, scheduler.PerSecond(10)), transport.WithRetry(transport.Retry{}))
+					ctx, cancel := context.WithTimeout(t.Context(), 30*sec)
+					defer cancel()
+					resp, err := tr.RoundTrip(get(t, ctx, "/"))
+					require.NoError(t, err)
+					require.Equal(t, http.StatusTooManyRequests, resp.StatusCode)
+					require.LessOrEqual(t, time.Since(p.started), sec)
+					if n := min(tc.most, 2000); n > 0 {
+						got := make([]byte, n)
+						_, err = io.ReadFull(resp.Body, got)
+						require.NoError(t, err)
+						require.Equal(t, strings.Repeat("x", n), string(got), "nothing is lost")
+					}
+					time.AfterFunc(sec, func() { resp.Body.Close() })
+					_, err = io.Copy(io.Discard, resp.Body)
+					require.EqualError(t, err, "closed")
+					require.Len(t, p.seen(), 1)
+					<-d.closed
+				})
+			})
+			t.Run(fmt.Sprint(name, "/", length, "/cancelled"), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					p := newPartner()
+					drip(p, "5")
+					tr := transport.New(p, newShaper(t, scheduler.PerSecond(10)), transport.WithRetry(transport.Retry{}))
+					ctx, cancel := context.WithCancel(t.Context())
+					time.AfterFunc(300*ms, cancel)
+					resp, err := tr.RoundTrip(get(t, ctx, "/"))
+					require.NoError(t, err)
+					require.Equal(t, 300*ms, time.Since(p.started))
+					require.NoError(t, resp.Body.Close())
+				})
+			})
+		}
+	}
+}
+
+// A partner who is down takes no retries away from another.
+func TestRetryBudgetIsForAKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPartner()
+		sent := map[string]int{}
+		base := roundTripFunc(func(req *http.Request) (*http.Response, error) {
+			sent[req.URL.Host]++
+			if host := req.URL.Host; host == "dead.example" || sent[host] == 1 {
+				return nil, syscall.ECONNREFUSED
+			}
+			return p.RoundTrip(req)
+		})
+		tr := transport.NewKeyed(base, nil, newGroup(t, scheduler.PerSecond(10)), transport.WithRetry(transport.Retry{}))
+		for range 100 {
+			_, err := tr.RoundTrip(to(t, t.Context(), "http://dead.example/"))
+			require.ErrorIs(t, err, syscall.ECONNREFUSED)
+		}
+		require.InDelta(t, 100+10+10, sent["dead.example"], 1)
+		for i := range 20 {
+			_, err := tr.RoundTrip(to(t, t.Context(), fmt.Sprintf("http://h%d.example/", i)))
+			require.NoError(t, err)
+		}
+	})
+}
+
+// Processes that were refused together do not come back together, however often it
+// happens, and none stays away for less than three quarters of a minute by then or for
+// more than one.
+func TestBackoffSpreadsAtTheTop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPartner()
+		p.answer = func(*http.Request) (*http.Response, error) { return nil, syscall.ECONNREFUSED }
+		tr := transport.New(p, ready, transport.WithRetry(transport.Retry{Attempts: 10, Budget: 1}))
+		_, err := tr.RoundTrip(get(t, t.Context(), "/"))
+		require.ErrorIs(t, err, syscall.ECONNREFUSED)
+		at := times(p.seen())
+		require.Len(t, at, 10)
+		different := map[time.Duration]bool{}
+		for i := 1; i < len(at); i++ {
+			wait := at[i] - at[i-1]
+			if i < 7 {
+				least := sec << (i - 1)
+				require.GreaterOrEqual(t, wait, least)
+				require.Less(t, wait, least+least/4)
+				continue
+			}
+			require.Greater(t, wait, 45*sec)
+			require.LessOrEqual(t, wait, 60*sec)
+			different[wait] = true
+		}
+		require.Len(t, different, 3)
 	})
 }

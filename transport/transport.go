@@ -16,9 +16,10 @@ import (
 //
 // It keeps the contract of [http.RoundTripper] to the letter: the request is never
 // changed, its body is closed on every path, and err is nil whenever a response was
-// obtained: a refusal of the partner's is a response. It starts no goroutine. A request
-// that need not wait costs no allocation but those of counting its attempts on the wire,
-// and those only above net/http; the base sees a copy of the request then.
+// obtained: a refusal of the partner's is a response. It starts no goroutine. With [New] and
+// no option that has to look at each request or answer, a request that need not wait costs
+// no allocation but those of counting its attempts on the wire, and those only above
+// net/http; the base sees a copy of the request then.
 //
 // A Transport is safe for concurrent use if its base and its Waiter are.
 type Transport struct {
@@ -112,8 +113,10 @@ func (t *Transport) inPlace(req *http.Request, p *passage) (*http.Response, erro
 		return nil, err
 	}
 	resp, err := t.exchange(req, p)
-	p.placed = false
-	t.places.follow(req.Context(), p.key, resp)
+	if p.placed { // a retry that was not sent has given its place back
+		p.placed = false
+		t.places.follow(req, p.key, resp)
+	}
 	return resp, err
 }
 
@@ -155,6 +158,8 @@ type passage struct {
 	known   int64            // how many refusals were known when it was sent
 	verdict feedback.Verdict // on the latest answer
 	until   time.Time        // the end of the hold of its key, if that was a refusal
+	insists bool             // it has been sent back once, as its key was held
+	trial   *trial           // that it is, or nil
 }
 
 var errNoURL = errors.New("request has no URL")
@@ -163,9 +168,10 @@ var errNoURL = errors.New("request has no URL")
 // no function of the user's has to be asked. Whatever else it finds is left to admit.
 func (t *Transport) pass(req *http.Request, p *passage) bool {
 	ctx := req.Context()
-	if !t.simple || ctx.Err() != nil || req.URL == nil {
+	if !t.simple || !t.memory.empty() || ctx.Err() != nil || req.URL == nil {
 		return false
 	}
+	p.known = t.memory.known() // before it leaves: it knows of nothing that comes after
 	call := perCallOf(ctx)
 	p.cost = 1
 	if call != nil {
@@ -177,7 +183,7 @@ func (t *Transport) pass(req *http.Request, p *passage) bool {
 	if !t.leavesNow(p) {
 		return false
 	}
-	t.left(p, 0)
+	t.granted(p, 0)
 	return true
 }
 
@@ -213,8 +219,9 @@ func (t *Transport) admit(req *http.Request, p *passage) error {
 	case t.cost != nil:
 		p.cost = t.cost(req)
 	}
-	if t.maxInFlight == 0 && t.leavesNow(p) {
-		t.left(p, 0)
+	p.known = t.memory.known()
+	if t.maxInFlight == 0 && t.leavesNow(p) && (t.memory.empty() || t.ready(p) == nil) {
+		t.granted(p, 0)
 		return nil
 	}
 	return t.queue(ctx, req, p)
@@ -236,7 +243,7 @@ func (t *Transport) queue(ctx context.Context, req *http.Request, p *passage) er
 		t.tell(p.trace, refused, Event{Key: p.key, Cost: p.cost, Waited: waited, Err: e})
 		return e
 	}
-	t.left(p, waited)
+	t.granted(p, waited)
 	return nil
 }
 
@@ -244,13 +251,19 @@ func (t *Transport) queue(ctx context.Context, req *http.Request, p *passage) er
 // units that were granted must not wait any more.
 func (t *Transport) line(ctx context.Context, p *passage) error {
 	if t.maxInFlight == 0 {
-		return t.waitUnits(ctx, p)
+		return t.turn(ctx, p)
+	}
+	if t.tooLate(ctx, p) {
+		// Whatever time a place takes, the pace alone takes too long, and says so at once.
+		if err := t.turn(ctx, p); err != nil {
+			return err
+		}
 	}
 	if err := t.places.take(ctx, p.key, t.maxInFlight); err != nil {
 		return err
 	}
 	p.placed = true
-	err := t.waitUnits(ctx, p)
+	err := t.turn(ctx, p)
 	if err != nil {
 		p.placed = false
 		t.places.free(p.key)
@@ -258,12 +271,41 @@ func (t *Transport) line(ctx context.Context, p *passage) error {
 	return err
 }
 
-// left is called when a request may be sent.
-func (t *Transport) left(p *passage, waited time.Duration) {
-	p.known = t.memory.known()
-	if !t.memory.empty() {
-		t.probe(p)
+// tooLate reports whether a request cannot leave before the deadline of its context, as
+// far as the Waiter tells.
+func (t *Transport) tooLate(ctx context.Context, p *passage) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && t.pace.delay != nil && !time.Now().Add(t.pace.delay(p.key)).Before(deadline)
+}
+
+// turn waits until the request may be sent, as far as its pace and the partner are
+// concerned.
+func (t *Transport) turn(ctx context.Context, p *passage) error {
+	for {
+		if !t.memory.empty() {
+			if err := t.owes(p); err != nil {
+				return err
+			}
+		}
+		if err := t.waitUnits(ctx, p); err != nil {
+			return err
+		}
+		p.known = t.memory.known()
+		if t.memory.empty() {
+			return nil
+		}
+		inTheWay := t.ready(p)
+		if inTheWay == nil {
+			return nil
+		}
+		if err := inTheWay(ctx); err != nil {
+			return err
+		}
 	}
+}
+
+// granted is called when a request may be sent.
+func (t *Transport) granted(p *passage, waited time.Duration) {
 	if p.trace != nil || t.hooks != nil {
 		t.tell(p.trace, granted, Event{Key: p.key, Cost: p.cost, Waited: waited})
 	}
@@ -281,6 +323,12 @@ func (t *Transport) send(req *http.Request, p *passage) (*http.Response, error) 
 	base, counted := t.Unwrap(), req
 	if t.counts != nil && t.counts.wanted() {
 		counted = t.traced(req, p)
+	}
+	if p.trial != nil {
+		defer func() { // also if it ends in an error or a panic
+			t.endTrial(p.key, p.trial)
+			p.trial = nil
+		}()
 	}
 	resp, err := base.RoundTrip(counted)
 	if resp != nil && resp.Request == counted {

@@ -65,11 +65,29 @@ func (a *Answer) stated(v Verdict, wait time.Duration) Verdict {
 	return v.Within(a.max)
 }
 
-// isJSON reports whether the body may be JSON. It guards a successful answer, which
-// may be anything, down to a stream without end, from being waited for.
+// atLeast completes a verdict with a time that the partner asks for whenever it states
+// none.
+func (a *Answer) atLeast(v Verdict, least time.Duration) Verdict {
+	v.AtLeast = least
+	return v.Within(a.max)
+}
+
+// isJSON reports whether the body says that it is one JSON document: application/json,
+// or a type with the suffix +json. It guards a successful answer, which may be anything,
+// down to a stream without end, from being waited for; so a stream of documents is none,
+// and nor is what does not say what it is.
 func (a *Answer) isJSON() bool {
 	kind := a.resp.Header.Get("Content-Type")
-	return kind == "" || len(kind) <= maxField && strings.Contains(strings.ToLower(kind), "json")
+	if len(kind) > maxField {
+		return false
+	}
+	kind, _, _ = strings.Cut(kind, ";")
+	kind = strings.ToLower(trim(kind))
+	if kind == "application/json" {
+		return true
+	}
+	name, ok := strings.CutSuffix(kind, "+json")
+	return ok && !strings.HasSuffix(name, "stream")
 }
 
 // isGraphQL reports whether the request went to a GraphQL endpoint, where refusals

@@ -176,7 +176,7 @@ func TestCaseE14ThrottleToldInTheBody(t *testing.T) {
 		"queue full, without it":        {feedback.Default, 400, queueFull, notRefused},
 	} {
 		t.Run(name, func(t *testing.T) {
-			resp := respond(tc.status, tc.body)
+			resp := respond(tc.status, tc.body, "Content-Type: application/json")
 			assert.Equal(t, tc.want, tc.classify(answer(resp)))
 			rest, err := io.ReadAll(resp.Body)
 			require.NoError(t, err)

@@ -18,7 +18,7 @@ func ExampleByHost() {
 	})
 
 	const body = `{"messages":[{"status":"1","error-text":"Throughput Rate Exceeded - please wait [ 978 ] and retry"}]}`
-	resp := to("https://rest.nexmo.com/sms/json", respond(http.StatusOK, body))
+	resp := to("https://rest.nexmo.com/sms/json", respond(http.StatusOK, body, "Content-Type: application/json"))
 	v := classify(feedback.NewAnswer(resp, time.Now(), time.Hour))
 	rest, _ := io.ReadAll(resp.Body)
 

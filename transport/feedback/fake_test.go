@@ -62,6 +62,12 @@ func wait(d time.Duration) func(*feedback.Verdict) {
 	return func(v *feedback.Verdict) { v.Wait, v.Stated = d, true }
 }
 
+func atLeast(d time.Duration) func(*feedback.Verdict) {
+	return func(v *feedback.Verdict) { v.AtLeast = d }
+}
+
+func final(v *feedback.Verdict) { v.Final = true }
+
 func capped(v *feedback.Verdict) { v.Wait, v.Stated, v.Capped = hour, true, true }
 
 func unprocessed(v *feedback.Verdict) { v.Unprocessed = true }

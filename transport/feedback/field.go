@@ -3,6 +3,7 @@ package feedback
 import (
 	"iter"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -36,8 +37,15 @@ func field(h http.Header, name string) []string {
 // elements yields the values of a field: those of its lines, which may each hold
 // several between commas (a proxy may have joined lines). The comma behind the day of
 // the week belongs to the date.
+//
+// A comma with a digit on both sides, as in "1,000" or "1,5", may be part of a number, so
+// that taking it for a list would read too short a time: such a field has no values at
+// all. Who joins lines puts a space behind the comma: "120, 60" is a list.
 func elements(lines []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
+		if slices.ContainsFunc(lines, commaInNumber) {
+			return
+		}
 		for _, line := range lines {
 			for more := true; more; {
 				var element string
@@ -48,6 +56,15 @@ func elements(lines []string) iter.Seq[string] {
 			}
 		}
 	}
+}
+
+func commaInNumber(line string) bool {
+	for i := 1; i < len(line)-1; i++ {
+		if line[i] == ',' && digits(line[i-1:i]) && digits(line[i+1:i+2]) {
+			return true
+		}
+	}
+	return false
 }
 
 func cutElement(line string) (element, rest string, more bool) {

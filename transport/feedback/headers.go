@@ -17,7 +17,8 @@ import (
 //
 // Of several values of one field the longest valid wait stands; so it does of several
 // limits that are used up. Numbers that are negative, not finite or malformed count
-// as absent, and the next header in the order is asked. Numbers that are too large
+// as absent, and the next header in the order is asked. "120, 60" are two values; with a
+// comma right between digits, as in "1,000", a whole field counts as absent. Numbers that are too large
 // for any type are above max, as they say.
 func ReadHeaders(h http.Header, received time.Time, max time.Duration) (wait time.Duration, capped, ok bool) {
 	return readHeaders(h, received, max, false)

@@ -72,7 +72,18 @@ func TestReadHeaders(t *testing.T) {
 		{"Retry-After: ISO 8601", lines("Retry-After: 2023-11-14T22:14:20Z"), 60 * s},
 
 		{"Retry-After: lines", lines("Retry-After: 5", "Retry-After: 60", "Retry-After: 10"), 60 * s},
-		{"Retry-After: list", lines("Retry-After: 5, 60,10"), 60 * s},
+		{"Retry-After: list", lines("Retry-After: 5, 60, 10"), 60 * s},
+		{"Retry-After: list, longest first", lines("Retry-After: 120, 60"), 120 * s},
+		{"Retry-After: space before the comma", lines("Retry-After: 60 ,120"), 120 * s},
+		{"Retry-After: thousand", lines("Retry-After: 1,000"), absent},
+		{"Retry-After: decimal comma", lines("Retry-After: 60,10"), absent},
+		{"Retry-After: thousand in one of several", lines("Retry-After: 5, 1,000"), absent},
+		{"Retry-After: thousand in one of several lines", lines("Retry-After: 5", "Retry-After: 1,000"), absent},
+		{"Retry-After: thousand, and another header", lines("Retry-After: 1,000", "RateLimit-Remaining: 0", "RateLimit-Reset: 7"), 7 * s},
+		{"milliseconds: thousand", lines("Retry-After-Ms: 1,500"), absent},
+		{"X-RateLimit: a thousand remain", lines("X-RateLimit-Remaining: 1,000", "X-RateLimit-Reset: 60"), absent},
+		{"X-RateLimit: reset in a thousand", lines("X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 1,000"), absent},
+		{"draft 10: comma in a name", lines(`RateLimit: "1,000 per hour";r=0;t=30`), 30 * s},
 		{"Retry-After: list with garbage", lines("Retry-After: soon, 60, -1, NaN"), 60 * s},
 		{"Retry-After: list with dates", lines("Date: Tue, 14 Nov 2023 22:13:20 GMT",
 			"Retry-After: 5, Tue, 14 Nov 2023 22:14:00 GMT, Tuesday, 14-Nov-23 22:15:00 GMT, 7"), 100 * s},
@@ -84,6 +95,13 @@ func TestReadHeaders(t *testing.T) {
 		{"Retry-After: date of the last century", lines("Retry-After: Sunday, 06-Nov-94 08:49:37 GMT"), 0},
 		{"Retry-After: date decades ahead", lines("Retry-After: Fri, 31 Dec 9999 23:59:59 GMT"), aboveCap},
 		{"Retry-After: date of two digits, 49 years ahead", lines("Retry-After: Saturday, 14-Nov-72 22:13:20 GMT"), aboveCap},
+		{"Retry-After: RFC 850 in GMT", lines("Retry-After: Tuesday, 14-Nov-23 22:15:20 GMT"), 120 * s},
+		{"Retry-After: RFC 850 in UTC", lines("Retry-After: Tuesday, 14-Nov-23 22:15:20 UTC"), 120 * s},
+		{"Retry-After: RFC 850 in another zone", lines("Retry-After: Tuesday, 14-Nov-23 22:15:20 PST"), absent},
+		{"Retry-After: RFC 850 in an offset of GMT", lines("Retry-After: Tuesday, 14-Nov-23 22:15:20 GMT-8"), absent},
+		{"Retry-After: RFC 850 without a zone", lines("Retry-After: Tuesday, 14-Nov-23 22:15:20"), absent},
+		{"Retry-After: date in UTC", lines("Retry-After: Tue, 14 Nov 2023 22:15:20 UTC"), 120 * s},
+		{"Retry-After: date in another zone", lines("Retry-After: Tue, 14 Nov 2023 22:15:20 PST"), absent},
 		{"Retry-After: date that does not exist", lines("Retry-After: Tue, 31 Nov 2023 22:15:20 GMT"), absent},
 		{"Retry-After: date cut off", lines("Retry-After: Tue, 14 Nov"), absent},
 		{"Retry-After: weekday alone", lines("Retry-After: Tue"), absent},
@@ -145,7 +163,13 @@ func TestReadHeaders(t *testing.T) {
 		{"X-RateLimit: huge", lines("X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 99999999999999999999999"), aboveCap},
 		{"X-RateLimit: epoch against Date", lines("Date: Tue, 14 Nov 2023 22:14:00 GMT", "X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 1700000060"), 20 * s},
 		{"X-RateLimit: -1", lines("X-RateLimit-Remaining: 0", "X-RateLimit-Reset: -1"), absent},
-		{"X-RateLimit: remaining -1", lines("X-RateLimit-Remaining: -1", "X-RateLimit-Reset: 60"), absent},
+		{"X-RateLimit: remaining -1", lines("X-RateLimit-Remaining: -1", "X-RateLimit-Reset: 60"), 60 * s},
+		{"X-RateLimit: remaining -1.5", lines("X-RateLimit-Remaining: -1.5", "X-RateLimit-Reset: 60"), 60 * s},
+		{"X-RateLimit: remaining --1", lines("X-RateLimit-Remaining: --1", "X-RateLimit-Reset: 60"), absent},
+		{"X-RateLimit: remaining -", lines("X-RateLimit-Remaining: -", "X-RateLimit-Reset: 60"), absent},
+		{"three fields: remaining -1", lines("RateLimit-Remaining: -1", "RateLimit-Reset: 5"), 5 * s},
+		{"draft 10: r=-1", lines(`RateLimit: "default";r=-1;t=30`), 30 * s},
+		{"draft 07: remaining=-1", lines("RateLimit: limit=100, remaining=-1, reset=5"), 5 * s},
 		{"X-RateLimit: remaining 0.0", lines("X-RateLimit-Remaining: 0.0", "X-RateLimit-Reset: 60"), 60 * s},
 		{"X-RateLimit: remaining 0.1", lines("X-RateLimit-Remaining: 0.1", "X-RateLimit-Reset: 60"), absent},
 		{"X-RateLimit: remaining 10", lines("X-RateLimit-Remaining: 10", "X-RateLimit-Reset: 60"), absent},
@@ -251,7 +275,7 @@ func TestManyValuesAreAbsent(t *testing.T) {
 			many[i] = value
 		}
 		many[0] = "7"
-		for _, lines := range [][]string{many, {strings.Join(many, ",")}} {
+		for _, lines := range [][]string{many, {strings.Join(many, ", ")}} {
 			h := http.Header{"Retry-After": lines}
 			got, _, ok := feedback.ReadHeaders(h, now, hour)
 			assert.True(t, ok)

@@ -34,7 +34,7 @@ func (s *spent) addItem(member httpsfv.Member) {
 	if !ok || item.Params == nil {
 		return
 	}
-	if remaining, ok := item.Params.Get("r"); !ok || remaining != int64(0) {
+	if remaining, _ := item.Params.Get("r"); !nothing(remaining) {
 		return
 	}
 	reset, _ := item.Params.Get("t")
@@ -43,9 +43,15 @@ func (s *spent) addItem(member httpsfv.Member) {
 
 // addDictionary reads limit=n, remaining=n, reset=seconds.
 func (s *spent) addDictionary(dict *httpsfv.Dictionary) {
-	if value(dict, "remaining") == int64(0) {
+	if nothing(value(dict, "remaining")) {
 		s.add(wholeSeconds(value(dict, "reset")))
 	}
+}
+
+// nothing reports whether a count of what remains is 0 or less.
+func nothing(remaining any) bool {
+	n, ok := remaining.(int64)
+	return ok && n <= 0
 }
 
 func value(dict *httpsfv.Dictionary, key string) any {

@@ -40,7 +40,7 @@ func untilReset(s string, now time.Time) (time.Duration, bool) {
 // until is how long it takes from now to t, saturated, and 0 if t is past.
 func until(t, now time.Time) time.Duration { return max(t.Sub(now), 0) }
 
-// parseDuration reads numbers with units, such as "1h2m3.5s" or "12ms". It is not
+// parseDuration reads numbers with units, such as "1h2m3.5s", "12ms" or "20seconds". It is not
 // [time.ParseDuration], which rounds fractions down and has no days.
 func parseDuration(s string) (time.Duration, bool) {
 	if s == "" {
@@ -77,31 +77,40 @@ func unitOf(s string) (time.Duration, bool) {
 		return time.Nanosecond, true
 	case "us", "\u00b5s", "\u03bcs": // the micro sign and the Greek letter
 		return time.Microsecond, true
-	case "ms":
+	case "ms", "millisecond", "milliseconds":
 		return time.Millisecond, true
-	case "s":
+	case "s", "sec", "secs", "second", "seconds":
 		return time.Second, true
-	case "m":
+	case "m", "min", "mins", "minute", "minutes":
 		return time.Minute, true
-	case "h":
+	case "h", "hour", "hours":
 		return time.Hour, true
-	case "d":
+	case "d", "day", "days":
 		return 24 * time.Hour, true
 	}
 	return 0, false
 }
 
 // dateLayouts are the three forms of an HTTP-date (RFC 9110, section 5.6.7), then RFC
-// 3339 and what ISO 8601 allows beside it. A date without a zone is taken as UTC.
+// 3339 and what ISO 8601 allows beside it. A date without a zone is taken as UTC. The
+// zone of an HTTP-date is GMT, which some call UTC; what another one means nobody knows
+// for sure, and [time.Parse] would take the name of any for UTC, so it is no date.
 var dateLayouts = [...]string{
 	http.TimeFormat,
-	time.RFC850,
+	"Mon, 02 Jan 2006 15:04:05 UTC",
+	rfc850GMT,
+	rfc850UTC,
 	time.ANSIC,
 	time.RFC3339,
 	"2006-01-02T15:04:05Z0700",
 	"2006-01-02T15:04Z07:00",
 	"2006-01-02T15:04:05",
 }
+
+const (
+	rfc850GMT = "Monday, 02-Jan-06 15:04:05 GMT"
+	rfc850UTC = "Monday, 02-Jan-06 15:04:05 UTC"
+)
 
 // parseDate reads a date. now tells the century of an RFC 850 date.
 func parseDate(s string, now time.Time) (time.Time, bool) {
@@ -110,7 +119,7 @@ func parseDate(s string, now time.Time) (time.Time, bool) {
 		if err != nil {
 			continue
 		}
-		if layout == time.RFC850 {
+		if layout == rfc850GMT || layout == rfc850UTC {
 			t = nearestCentury(t, now)
 		}
 		return t, true

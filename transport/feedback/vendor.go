@@ -30,17 +30,17 @@ func vendorFields(h http.Header, now time.Time) (s spent) {
 
 func isSuffix(limit string) bool { return limit == "" || limit[0] == '-' }
 
-// addPair enters the limits of which the field named remaining counts 0, with the
+// addPair enters the limits of which the field named remaining counts 0 or less, with the
 // wait until what the field named reset says. Values at the same place belong
 // together; if there are not as many resets as counts, the longest goes with all. It
 // reports whether it entered a wait.
 func (s *spent) addPair(h http.Header, now time.Time, remaining, reset string) (stated bool) {
-	var zero []bool
+	var used []bool
 	none := true
 	for value := range elements(field(h, remaining)) {
-		isZero := zeroCount(value)
-		zero = append(zero, isZero)
-		none = none && !isZero
+		isSpent := spentCount(value)
+		used = append(used, isSpent)
+		none = none && !isSpent
 	}
 	if none {
 		return false
@@ -50,22 +50,24 @@ func (s *spent) addPair(h http.Header, now time.Time, remaining, reset string) (
 	for value := range elements(field(h, reset)) {
 		wait, ok := untilReset(value, now)
 		all.add(wait, ok)
-		if i < len(zero) && zero[i] {
+		if i < len(used) && used[i] {
 			own.add(wait, ok)
 		}
 		i++
 	}
-	if i != len(zero) {
+	if i != len(used) {
 		own = all
 	}
 	s.add(own.wait, own.stated)
 	return own.stated
 }
 
-// zeroCount reports whether a count is 0, which some write as 0.0.
-func zeroCount(s string) bool {
+// spentCount reports whether a count says that nothing remains: 0, which some write as
+// 0.0, or less, by partners who count what they refuse.
+func spentCount(s string) bool {
+	s, negative := strings.CutPrefix(s, "-")
 	d, ok := parseDecimal(s)
-	return ok && d.isZero()
+	return ok && (negative || d.isZero())
 }
 
 // addHubSpot reads the fields of HubSpot. What they count is a rolling interval, so
@@ -73,10 +75,10 @@ func zeroCount(s string) bool {
 // afresh at midnight by the clock of the account, which no field tells.
 func (s *spent) addHubSpot(h http.Header) {
 	const prefix = "X-Hubspot-Ratelimit-"
-	if anyZero(h, prefix+"Daily-Remaining") {
+	if anySpent(h, prefix+"Daily-Remaining") {
 		s.add(0, false)
 	}
-	if !anyZero(h, prefix+"Remaining") {
+	if !anySpent(h, prefix+"Remaining") {
 		return
 	}
 	var interval spent
@@ -88,9 +90,9 @@ func (s *spent) addHubSpot(h http.Header) {
 	s.add(interval.wait, interval.stated)
 }
 
-func anyZero(h http.Header, name string) bool {
+func anySpent(h http.Header, name string) bool {
 	for value := range elements(field(h, name)) {
-		if zeroCount(value) {
+		if spentCount(value) {
 			return true
 		}
 	}

@@ -13,22 +13,32 @@ type Verdict struct {
 	// Stated reports that the partner said when to come back. Without it the caller
 	// chooses a time, such as one that doubles from refusal to refusal.
 	Stated bool
+	// AtLeast is the least time to stay away if none is Stated, in [0, max]: the partner
+	// has named no time, but is known to ask for that much. The time that the caller
+	// chooses counts on top: the longer of the two. It is 0 if a time is Stated.
+	AtLeast time.Duration
 	// Capped reports that the partner stated a time above max. Wait is max then.
 	Capped bool
 	// Unprocessed reports that the partner says that it has not processed the
 	// request, so that sending it again cannot do anything twice.
 	Unprocessed bool
+	// Final reports that the partner asks not to send this request again, whatever
+	// its method or its Idempotency-Key. It says nothing about other requests.
+	Final bool
 }
 
 // Within returns v with its Wait bounded to [0, max], as every Classifier of this
 // package does it. It is for the verdicts of others: a negative Wait becomes 0, one
 // above max becomes max and is marked as Capped, and one that is not Stated becomes
-// 0. A negative max counts as 0.
+// 0. AtLeast is bounded in the same way, without being marked, and becomes 0 if a time
+// is Stated. A negative max counts as 0.
 func (v Verdict) Within(max time.Duration) Verdict {
 	if !v.Stated {
 		v.Wait, v.Capped = 0, false
+		v.AtLeast, _ = bound(v.AtLeast, max)
 		return v
 	}
+	v.AtLeast = 0
 	wait, capped := bound(v.Wait, max)
 	v.Wait, v.Capped = wait, v.Capped || capped
 	return v

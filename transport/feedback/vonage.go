@@ -9,9 +9,11 @@ import (
 // Vonage is the Classifier for Vonage (Nexmo), whose older services refuse in the body
 // of a 200: status 1 means throttled. A message of several parts has a status for
 // each; the request counts as Unprocessed only if none of them was accepted. The time
-// stands in the text, in milliseconds between brackets.
+// stands in the text, in milliseconds between brackets. Services without messages have
+// a single status; since documents of any kind have one, it must come with the text of
+// an error.
 //
-// It looks at the body of every 200 that may be JSON. The XML form of those services
+// It looks at the body of every 200 that says it is JSON. The XML form of those services
 // is not read. The newer services answer 429.
 func Vonage(a *Answer) Verdict {
 	if a.Status() != http.StatusOK || !a.isJSON() {
@@ -20,6 +22,9 @@ func Vonage(a *Answer) Verdict {
 	doc := parseJSON(a.Body())
 	parts := doc.get("messages").list()
 	if len(parts) == 0 {
+		if vonageText(doc) == "" {
+			return Default(a)
+		}
 		parts = []node{doc} // the services that have no messages
 	}
 	throttled := 0
@@ -30,10 +35,8 @@ func Vonage(a *Answer) Verdict {
 			continue
 		}
 		throttled++
-		for _, key := range [...]string{"error-text", "error_text"} {
-			if d, ok := waitInText(part.get(key).text()); ok {
-				wait, told = max(wait, d), true
-			}
+		if d, ok := waitInText(vonageText(part)); ok {
+			wait, told = max(wait, d), true
 		}
 	}
 	if throttled == 0 {
@@ -50,6 +53,14 @@ func Vonage(a *Answer) Verdict {
 func vonageThrottled(part node) bool {
 	status := part.get("status")
 	return status.text() == "1" || status.says("throughput") && status.says("exceeded")
+}
+
+// vonageText returns the text of an error, under either of its names.
+func vonageText(part node) string {
+	if text := part.get("error-text").text(); text != "" {
+		return text
+	}
+	return part.get("error_text").text()
 }
 
 // waitInText finds "wait [ 978 ]" or "wait 978 ms": milliseconds, unless another unit
