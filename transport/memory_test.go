@@ -3,6 +3,7 @@ package transport_test
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,12 +57,12 @@ func TestAcceptedAfterResume(t *testing.T) {
 func TestOneRequestTries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPartner()
-		tried := 0
+		var tried atomic.Int64
 		p.answer = func(req *http.Request) (*http.Response, error) {
-			switch tried++; {
-			case tried == 1:
+			switch tried.Add(1) {
+			case 1:
 				return says(req, 429, "", "Retry-After: 86400"), nil
-			case tried == 2:
+			case 2:
 				time.Sleep(3 * sec)
 			}
 			return answer(req, http.StatusOK), nil
@@ -82,9 +83,9 @@ func TestOneRequestTries(t *testing.T) {
 func TestOneWhoTriesForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPartner()
-		n := 0
+		var n atomic.Int64
 		p.answer = func(req *http.Request) (*http.Response, error) {
-			switch n++; n {
+			switch n.Add(1) {
 			case 1:
 				return says(req, 429, "", "Retry-After: 86400"), nil
 			case 2:
@@ -115,10 +116,10 @@ func TestOneWhoTriesForLong(t *testing.T) {
 func TestHoldOfAKeyWithoutRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPartner()
-		first := true
+		var first atomic.Bool
+		first.Store(true)
 		p.answer = func(req *http.Request) (*http.Response, error) {
-			if req.URL.Host == "x.example" && first {
-				first = false
+			if req.URL.Host == "x.example" && first.CompareAndSwap(true, false) {
 				time.Sleep(2 * sec) // the key is forgotten meanwhile
 				return says(req, 429, "", "Retry-After: 60"), nil
 			}
@@ -153,9 +154,9 @@ func TestHoldOfAKeyWithoutRoom(t *testing.T) {
 func TestLateSibling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPartner()
-		n := 0
+		var n atomic.Int64
 		p.answer = func(req *http.Request) (*http.Response, error) {
-			switch n++; n {
+			switch n.Add(1) {
 			case 1:
 				time.Sleep(10 * ms)
 				return says(req, 429, ""), nil

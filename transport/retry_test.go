@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 Request.Cancel is deprecated, and some still use it.
+
 package transport_test
 
 import (

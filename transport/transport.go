@@ -16,7 +16,8 @@ import (
 //
 // It keeps the contract of [http.RoundTripper] to the letter: the request is never
 // changed, its body is closed on every path, and err is nil whenever a response was
-// obtained: a refusal of the partner's is a response. It starts no goroutine. With [New] and
+// obtained: a refusal of the partner's is a response. It starts no goroutine, but to read a
+// refusal before a retry. With [New] and
 // no option that has to look at each request or answer, a request that need not wait costs
 // no allocation but those of counting its attempts on the wire, and those only above
 // net/http; the base sees a copy of the request then.
