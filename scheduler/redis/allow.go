@@ -39,28 +39,30 @@ func (s *Schedule) Allow(ctx context.Context, n int64) (Decision, error) {
 		s.mu.Unlock()
 		return Decision{}, ErrClosed
 	}
-	r := request{units: n, known: s.tail.Sub(s.config.now()), rejoin: s.rejoins, forfeits: s.even}
+	r := request{units: n, known: s.told, rejoin: s.rejoins, forfeits: s.even}
 	s.rejoins, s.even = false, false
 	s.counts.Steps++
 	s.mu.Unlock()
 
 	got, err := s.link.step(ctx, s.keys, s.pace, s.burst, r)
 	if err != nil {
-		if ctx.Err() != nil {
-			return Decision{}, ctx.Err()
-		}
-		s.link.failed(err)
 		s.mu.Lock()
 		s.counts.Failed++
 		s.rejoins = s.rejoins || r.rejoin
 		s.even = s.even || r.forfeits
 		s.mu.Unlock()
+		if ctx.Err() != nil {
+			return Decision{}, ctx.Err()
+		}
+		s.link.failed(err)
 		return s.alone(n, s.link.failure())
 	}
 	s.link.answered()
 	received := s.config.now()
 	s.mu.Lock()
-	s.tail = received.Add(s.pace.after(s.pace.add(got.tat, got.granted), got.now))
+	tail := s.pace.add(got.tat, got.granted)
+	s.tail = received.Add(s.pace.after(tail, got.now))
+	s.told = told{tail, got.now}
 	s.counts.Reserved += got.granted
 	s.counts.Used += got.granted
 	s.mu.Unlock()

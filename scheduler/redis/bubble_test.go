@@ -146,17 +146,20 @@ func TestCancelledSlotsComeBack(t *testing.T) {
 // A slot that was missed is let go, and nobody catches up.
 func TestMissedSlotsAreLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newProcess(t, &fake{}, scheduler.PerSecond(100), 1, redis.FailLocal(4))
+		f := &fake{}
+		sched, err := redis.NewFake(f.eval, "missed", scheduler.PerSecond(100), 1, redis.FailLocal(4))
+		require.NoError(t, err)
+		defer func() { require.NoError(t, sched.Close()); time.Sleep(time.Second) }()
 		now := time.Now()
-		p.schedule.Next(now, 4, 1)
+		sched.Next(now, 4, 1)
 		synctest.Wait()
-		require.EqualValues(t, 5, p.schedule.Stats().InHand)
+		require.EqualValues(t, 5, sched.Stats().InHand)
 		time.Sleep(25 * ms) // slots at 0, 10, 20, 30, 40
-		at := p.schedule.Next(time.Now(), 0, 1)
+		at := sched.Next(time.Now(), 0, 1)
 		assert.Equal(t, time.Now(), at, "5 ms late are tolerated")
-		assert.EqualValues(t, 2, p.schedule.Stats().Missed)
-		p.schedule.Commit(at, at, 1)
-		assert.Equal(t, 30*ms, p.schedule.Next(time.Now(), 0, 1).Sub(now))
+		assert.EqualValues(t, 2, sched.Stats().Missed)
+		sched.Commit(at, at, 1)
+		assert.Equal(t, 30*ms, sched.Next(time.Now(), 0, 1).Sub(now))
 	})
 }
 

@@ -25,7 +25,7 @@
 //
 // The [Policy] decides, and has to be chosen. An operation that takes longer than 100 ms
 // ([WithTimeout]) means that it is away; from then on no call waits for it, and it is
-// looked for every 250 ms while anybody calls. docs/distributed.md tells what is promised
+// looked for every 250 ms, or soon after, while anybody calls. docs/distributed.md tells what is promised
 // meanwhile, and why.
 //
 // # The client

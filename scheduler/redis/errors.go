@@ -3,6 +3,7 @@ package redis
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -24,7 +25,7 @@ func (timeoutError) Temporary() bool { return true }
 // [FailClosed] refuses calls with it, and [State] carries it.
 type UnavailableError struct {
 	Store string // the address, without user and password
-	Err   error  // why
+	Err   error  // why, in words without user and password
 
 	text string
 }
@@ -42,6 +43,25 @@ func (e *UnavailableError) Timeout() bool {
 	return errors.As(e.Err, &timed) && timed.Timeout()
 }
 
+// A redacted error says what another one says but for secrets, which it does not hand out
+// in any other way either.
+type redacted struct {
+	text string
+	err  error
+}
+
+func (e redacted) Error() string        { return e.text }
+func (e redacted) Is(target error) bool { return errors.Is(e.err, target) }
+
+func (e redacted) Timeout() bool {
+	var timed interface{ Timeout() bool }
+	return errors.As(e.err, &timed) && timed.Timeout()
+}
+
+// minSecret is how long a password is that is taken out of texts: without a shorter one,
+// which keeps nobody out, they would be riddled with holes that spell it.
+const minSecret = 4
+
 // A site is where a store is, for people.
 type site struct {
 	name    string
@@ -56,7 +76,7 @@ func siteOf(client goredis.UniversalClient) site {
 	case interface {
 		Options() *goredis.ClusterOptions
 	}:
-		addrs, secrets = c.Options().Addrs, []string{c.Options().Password}
+		addrs, secrets = slices.Clone(c.Options().Addrs), []string{c.Options().Password}
 	case interface{ Options() *goredis.RingOptions }:
 		for _, addr := range c.Options().Addrs {
 			addrs = append(addrs, addr)
@@ -67,7 +87,7 @@ func siteOf(client goredis.UniversalClient) site {
 	}
 	s := site{}
 	for _, secret := range secrets {
-		if secret != "" {
+		if len(secret) >= minSecret {
 			s.secrets = append(s.secrets, secret)
 		}
 	}
@@ -87,6 +107,9 @@ func (s site) unavailable(err error) *UnavailableError {
 	text := err.Error()
 	for _, secret := range s.secrets {
 		text = strings.ReplaceAll(text, secret, "")
+	}
+	if text != err.Error() {
+		err = redacted{text, err}
 	}
 	return &UnavailableError{Store: s.name, Err: err, text: text}
 }

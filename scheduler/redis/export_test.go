@@ -45,7 +45,7 @@ func NewFake(store FakeStore, name string, r scheduler.Rate, burst int64, p Poli
 		return nil, err
 	}
 	l := &link{store: store, site: site{name: "fake"}, timeout: c.timeout, onState: c.onChange, id: "fake"}
-	return newSchedule(l, newKeyring(name), r, burst, p, c)
+	return newSchedule(l, newKeyring(name, kindPace), r, burst, p, c)
 }
 
 // Busy reports whether a timer is armed or a step under way.
@@ -66,4 +66,23 @@ func (q *Quota) Take(ctx context.Context, units int64) (granted int64, err error
 		return 0, err
 	}
 	return got[1], nil
+}
+
+// GiveBackTwice takes a unit and hands it back in a request that arrives twice; between
+// is what happens between.
+func GiveBackTwice(ctx context.Context, s *Schedule, between func()) {
+	step := func(r request) reply {
+		got, err := s.link.step(ctx, s.keys, s.pace, s.burst, r)
+		if err != nil {
+			panic(err)
+		}
+		return got
+	}
+	got := step(request{units: 1, within: -1})
+	r := request{within: -1, surplus: surplus{back: true, rest: got.tat, tail: s.pace.add(got.tat, 1), returned: 1}}
+	n := s.link.next.Load()
+	step(r)
+	between()
+	s.link.next.Store(n) // the same name
+	step(r)
 }

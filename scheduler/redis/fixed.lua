@@ -24,6 +24,7 @@ local start, used = now - (now + tonumber(ARGV[2])) % window, 0
 local state = redis.call('GET', KEYS[1])
 if state then
   local s_start, s_used = string.match(state, '^(%d+) (%d+)$')
+  if not s_start then return redis.error_reply('ERR key ' .. KEYS[1] .. ' holds no state of a quota') end
   -- If the clock was set back, the window that had begun goes on.
   if tonumber(s_start) >= start then
     start, used = tonumber(s_start), tonumber(s_used)
@@ -38,6 +39,7 @@ used = used + granted
 local over = start + window
 if granted > 0 or charge > 0 or tonumber(ARGV[7]) > 0 then
   redis.call('SET', KEYS[1], string.format('%.0f %.0f', start, used), 'PX', string.format('%.0f', math.max(math.ceil((over - now) / 1000) + 1, 1)))
-  redis.call('SET', KEYS[2], string.format('%.0f %.0f %.0f', granted, over, start), 'PX', ARGV[10])
 end
+-- Always, as for a pace.
+redis.call('SET', KEYS[2], string.format('%.0f %.0f %.0f', granted, over, start), 'PX', ARGV[10])
 return {now, granted, over, start}

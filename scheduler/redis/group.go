@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -37,7 +38,8 @@ type Group[K ~string] struct {
 	mu sync.Mutex
 	// Guarded by mu:
 	members map[K]*member
-	sweepAt int // how many make a search for what can be dropped worth it
+	sweepAt int       // how many make a search for what can be dropped worth it
+	rested  time.Time // no search at the cap before
 	closed  bool
 }
 
@@ -52,6 +54,9 @@ type member struct {
 // fewKeys are not worth a search.
 const fewKeys = 64
 
+// restFactor bounds what searches at the cap cost: the tenth part of the time.
+const restFactor = 9
+
 // NewGroup returns a Group in which each key has the rate and burst. It refuses what
 // [New] refuses, an empty prefix for a name, and wrong options of [WithShaper].
 func NewGroup[K ~string](client goredis.UniversalClient, prefix string, r scheduler.Rate, burst int64, p Policy, opts ...Option) (*Group[K], error) {
@@ -65,6 +70,11 @@ func NewGroup[K ~string](client goredis.UniversalClient, prefix string, r schedu
 	l, err := newLink(client, c)
 	if err != nil {
 		return nil, err
+	}
+	// A trial, as an option does not say what it is. Limits are refused there, too: a
+	// limit is called under the lock of its one Shaper, and here there would be many.
+	if _, err := shaper.NewGroup[K](r, c.shaper...); err != nil {
+		return nil, fmt.Errorf("redis: WithShaper: %w", err)
 	}
 	g := &Group[K]{link: l, prefix: prefix, rate: r, burst: burst, policy: p, config: c, members: map[K]*member{}, sweepAt: fewKeys}
 	_, err = g.newMember("") // as a trial
@@ -151,7 +161,8 @@ func (g *Group[K]) acquire(key K) (*member, error) {
 	}
 	m := g.members[key]
 	if m == nil {
-		if len(g.members) >= min(g.sweepAt, g.config.maxKeys) {
+		// At the cap each new key would have all others searched, in vain as a rule.
+		if n := len(g.members); n >= g.sweepAt || n >= g.config.maxKeys && !time.Now().Before(g.rested) {
 			g.sweepLocked()
 		}
 		if len(g.members) >= g.config.maxKeys {
@@ -173,8 +184,8 @@ func (g *Group[K]) release(m *member) {
 	m.users--
 }
 
-// sweepLocked drops the keys that nobody uses. Its work is a constant for each key that
-// was made since the last search.
+// sweepLocked drops the keys that nobody uses. Below the cap its work is a constant for
+// each key that was made since the last search.
 func (g *Group[K]) sweepLocked() {
 	now := time.Now()
 	for key, m := range g.members {
@@ -184,6 +195,8 @@ func (g *Group[K]) sweepLocked() {
 		}
 	}
 	g.sweepAt = max(2*len(g.members), fewKeys)
+	end := time.Now()
+	g.rested = end.Add(restFactor * end.Sub(now))
 }
 
 // idle reports whether a new schedule would answer as this one does: all that it knows is

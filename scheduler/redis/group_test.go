@@ -89,7 +89,7 @@ func TestGroupForgetsNothing(t *testing.T) {
 func TestGroupOfManyKeys(t *testing.T) {
 	addr := realServer(t).Addr
 	c := client(t, addr)
-	keys := 10_000
+	keys := 2_000
 	if s := os.Getenv("SLUICE_KEYS"); s != "" {
 		var err error
 		keys, err = strconv.Atoi(s)

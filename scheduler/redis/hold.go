@@ -14,9 +14,9 @@ func (s *Schedule) Hold(until time.Time) {
 	}
 	// As the rest, it is told as a time from now: the clocks of others matter not.
 	s.held = now.Add(until.Sub(now))
-	if !s.away && !s.taking {
-		s.takeLocked(s.requestLocked(now, 0))
-	}
+	// If a step is under way, its end sees to this one.
+	s.lookAtStoreLocked(now)
+	s.planLocked(now, 0, 0)
 }
 
 // tellsHoldLocked reports whether the store has yet to be told of a hold.

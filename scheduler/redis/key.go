@@ -17,12 +17,19 @@ var escapeName = strings.NewReplacer("%", "%25", "{", "%7B", "}", "%7D")
 // In a Group a slash stands between the prefix and the key, and nowhere else.
 var escapePart = strings.NewReplacer("/", "%2F", "%", "%25", "{", "%7B", "}", "%7D")
 
-func newKeyring(name string) keyring {
-	return keyring{"sluice:{" + escapeName.Replace(name) + "}"}
+// Limits of different kinds with one name have nothing to do with each other.
+const (
+	kindPace   = ":pace"
+	kindWindow = ":window"
+	kindLog    = ":log"
+)
+
+func newKeyring(name, kind string) keyring {
+	return keyring{"sluice:{" + escapeName.Replace(name) + "}" + kind}
 }
 
 func groupKeyring(prefix, key string) keyring {
-	return keyring{"sluice:{" + escapePart.Replace(prefix) + "/" + escapePart.Replace(key) + "}"}
+	return keyring{"sluice:{" + escapePart.Replace(prefix) + "/" + escapePart.Replace(key) + "}" + kindPace}
 }
 
 // forRequest returns the keys for a script: the state, and what a request with this id

@@ -85,25 +85,26 @@ func (l *link) eval(ctx context.Context, s *goredis.Script, keys []string, args 
 		err   error
 	}
 	done := make(chan answer, 1)
-	var settled atomic.Bool // by whoever comes first: the reply, or the end of our patience
+	began := time.Now()
 	go func() {
+		// What outlives the timeout counts, and not what outlives its caller: that he is
+		// impatient says nothing about the store.
+		late := time.AfterFunc(l.timeout, func() { l.lingering.Add(1) })
 		reply, err := l.store.eval(ctx, s, keys, args)
-		done <- answer{reply, err}
-		if !settled.CompareAndSwap(false, true) {
+		if !late.Stop() {
 			l.lingering.Add(-1)
 		}
+		done <- answer{reply, err}
 	}()
 	select {
 	case a := <-done:
-		if a.err != nil && context.Cause(ctx) == errTimeout {
-			a.err = errTimeout
+		// A process that was stopped reads a reply long after it came, and would take its
+		// slots for later than they are.
+		if a.err != nil && context.Cause(ctx) == errTimeout || time.Since(began) > l.timeout {
+			return nil, errTimeout
 		}
 		return a.reply, a.err
 	case <-ctx.Done():
-		l.lingering.Add(1)
-		if !settled.CompareAndSwap(false, true) {
-			l.lingering.Add(-1)
-		}
 		return nil, context.Cause(ctx)
 	}
 }

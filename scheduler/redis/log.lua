@@ -78,7 +78,6 @@ if granted + charge + back > 0 or #old > 0 then
     redis.call('DEL', KEYS[1])
   end
 end
-if granted + charge + back > 0 then
-  redis.call('SET', KEYS[2], text(granted) .. ' ' .. text(again), 'PX', ARGV[10])
-end
+-- Always, as for a pace.
+redis.call('SET', KEYS[2], text(granted) .. ' ' .. text(again), 'PX', ARGV[10])
 return {now, granted, again, 0}

@@ -22,7 +22,7 @@ func (s *Schedule) patienceLocked(now time.Time) time.Duration {
 }
 
 func (s *Schedule) lookLaterLocked(d time.Duration) {
-	if s.looking == nil && !s.closed && (s.hand.units > 0 || s.away) {
+	if s.looking == nil && !s.closed && (s.hand.units > 0 || s.away || s.pendingLocked(s.config.now())) {
 		s.looking = time.AfterFunc(d, s.look)
 	}
 }
@@ -30,7 +30,7 @@ func (s *Schedule) lookLaterLocked(d time.Duration) {
 func (s *Schedule) look() {
 	s.mu.Lock()
 	s.looking = nil
-	s.asked = false
+	s.asked, s.later = false, false
 	again := s.again
 	s.mu.Unlock()
 	if again != nil {
@@ -44,6 +44,10 @@ func (s *Schedule) look() {
 		// Whatever is under way looks when it ends.
 	case !s.asked:
 		s.giveBackLocked(now)
+		if s.pendingLocked(now) {
+			s.lookAtStoreLocked(now)
+			s.planLocked(now, 0, 0)
+		}
 	case s.unconfirmedLocked(now):
 		s.takeLocked(s.requestLocked(now, 0))
 	default:
@@ -53,19 +57,33 @@ func (s *Schedule) look() {
 
 // giveBackLocked hands back what nobody waits for, as far as it is of use to others.
 func (s *Schedule) giveBackLocked(now time.Time) {
-	s.demand = 0
-	if s.hand.units == 0 || s.taking {
+	if s.taking {
+		return // the end of the step looks after it
+	}
+	s.lookAtStoreLocked(now)
+	var back surplus
+	if s.hand.units > 0 {
+		// A line that is held, or paused, waits still. It says so in the one case, and in
+		// the other it is believed once.
+		if !s.later && s.doubt {
+			s.demand = 0
+		}
+		s.doubt = !s.later
+		rest, tail, units := s.hand.surplus()
+		worth := s.hand.runs[len(s.hand.runs)-1].local(s.pace, tail).After(now)
+		s.counts.Missed += s.hand.units
+		s.hand.clear()
+		if worth && !s.away {
+			s.counts.Missed -= units
+			back = surplus{back: true, rest: rest, tail: tail, returned: units}
+		}
+	}
+	if s.away || !back.back && !s.pendingLocked(now) {
 		return
 	}
-	rest, tail, units := s.hand.surplus()
-	worth := s.hand.runs[len(s.hand.runs)-1].local(s.pace, tail).After(now)
-	s.counts.Missed += s.hand.units
-	s.hand.clear()
-	if !worth || s.away {
-		return
+	r := s.requestLocked(now, min(s.owed, s.MaxCost()))
+	if back.back {
+		r.surplus = back
 	}
-	s.counts.Missed -= units
-	r := s.requestLocked(now, 0)
-	r.surplus = surplus{back: true, rest: rest, tail: tail, returned: units}
 	s.takeLocked(r)
 }

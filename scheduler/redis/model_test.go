@@ -24,7 +24,7 @@ func TestSlotsAreExact(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	srv := miniredis.RunT(t)
 	c := client(t, srv.Addr())
-	for i := range 60 {
+	for i := range 20 {
 		units := []int64{1, 3, 7, 60, 333, 1001, 9_999_991}[rng.IntN(7)]
 		period := []time.Duration{time.Second, time.Minute, 250 * ms, time.Hour, 24 * time.Hour, 7}[rng.IntN(6)]
 		burst := 1 + rng.Int64N(2)*rng.Int64N(20)

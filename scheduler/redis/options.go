@@ -32,7 +32,15 @@ type config struct {
 	maxKeys    int
 	shaper     []shaper.Option
 
-	now func() time.Time // tests shift clocks
+	now   func() time.Time // tests shift clocks
+	epoch time.Time
+}
+
+// soon returns an instant at most d away, later than now: when to look again for what
+// comes by itself. Asked again before it has come, it is the same one, so that somebody
+// who asks until all of his limits agree comes to an end.
+func (c *config) soon(now time.Time, d time.Duration) time.Time {
+	return now.Add(d - now.Sub(c.epoch)%d)
 }
 
 // WithHorizon sets how much of the schedule a process reserves at a time, at the most:
@@ -67,7 +75,9 @@ func WithSharedHold() Option { return func(c *config) { c.sharedHold = true } }
 // for each change, one after the other. It must not block.
 func WithOnChange(f func(State)) Option { return func(c *config) { c.onChange = f } }
 
-// WithShaper sets options of the Shapers of a [Group]. It is for [NewGroup] only.
+// WithShaper sets options of the Shapers of a [Group], those that [shaper.NewGroup] takes
+// as well: not [shaper.WithLimits], as each key would need limits of its own. It is for
+// [NewGroup] only.
 func WithShaper(opts ...shaper.Option) Option {
 	return func(c *config) { c.shaper = append(c.shaper, opts...) }
 }
@@ -79,7 +89,7 @@ func WithMaxKeys(n int) Option { return func(c *config) { c.maxKeys = n } }
 func configure(opts []Option) (*config, error) {
 	c := &config{
 		horizon: defaultHorizon, tolerance: defaultTolerance, timeout: defaultTimeout, lease: defaultLease,
-		maxKeys: defaultMaxKeys, now: time.Now,
+		maxKeys: defaultMaxKeys, now: time.Now, epoch: time.Now().Add(-24 * 365 * time.Hour),
 	}
 	for _, opt := range opts {
 		opt(c)

@@ -119,7 +119,7 @@ func (j job) start(t *testing.T) func() []time.Time {
 	text, err := json.Marshal(j)
 	require.NoError(t, err)
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), jobEnv+"="+string(text))
+	cmd.Env = append(os.Environ(), jobEnv+"="+string(text), "GORACE=atexit_sleep_ms=10")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
@@ -237,7 +237,7 @@ func TestStepsPerCall(t *testing.T) {
 	}
 	time.Sleep(500 * ms)
 	from, before := time.Now(), calls(t, c, "evalsha", "eval")
-	time.Sleep(3 * time.Second)
+	time.Sleep(time.Second)
 	to, after := time.Now(), calls(t, c, "evalsha", "eval")
 	var left int
 	for _, end := range ends {
@@ -246,5 +246,5 @@ func TestStepsPerCall(t *testing.T) {
 	seconds := to.Sub(from).Seconds()
 	t.Logf("%.0f calls/s, %.0f steps/s", float64(left)/seconds, float64(after-before)/seconds)
 	assert.LessOrEqual(t, float64(after-before)/seconds, 200.0)
-	assert.Greater(t, float64(left)/seconds, 9000.0)
+	assert.Greater(t, float64(left)/seconds, 5000.0)
 }

@@ -124,7 +124,7 @@ func TestLostForGood(t *testing.T) {
 	var mu sync.Mutex
 	var left []time.Time
 	s := newShaper(t, sched)
-	until := time.Now().Add(3 * time.Second)
+	until := time.Now().Add(2 * time.Second)
 	var all sync.WaitGroup
 	for range 10 {
 		all.Go(func() {

@@ -37,7 +37,8 @@ var (
 // quota that must not be wants [FailClosed].
 //
 // All methods are safe for concurrent use, and none waits for the network. A Quota that
-// nobody asks has no goroutine and no timer, so it need not be closed.
+// nobody asks, and that has counted all, has no goroutine and no timer, so it need not be
+// closed.
 type Quota struct {
 	link   *link
 	keys   keyring
@@ -60,6 +61,8 @@ type Quota struct {
 	demand  int64
 	size    int64 // how many units to take at a time
 	asked   bool
+	heads   int64 // how often the first of a line has asked
+	head    int64 // its cost
 	owed    int64 // units that have left and are yet to be counted
 	owedAt  time.Time
 	rtt     time.Duration
@@ -87,7 +90,7 @@ type grant struct {
 // above 10 years or not of whole microseconds, and a Policy that was not chosen or leaves
 // a process no unit.
 func NewFixedWindow(client goredis.UniversalClient, name string, limit int64, window time.Duration, p Policy, opts ...Option) (*Quota, error) {
-	q, err := newQuota(client, name, limit, window, p, opts)
+	q, err := newQuota(client, name, kindWindow, limit, window, p, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +107,7 @@ func NewFixedWindow(client goredis.UniversalClient, name string, limit int64, wi
 //
 // It refuses what [NewFixedWindow] refuses.
 func NewSlidingLog(client goredis.UniversalClient, name string, limit int64, window time.Duration, p Policy, opts ...Option) (*Quota, error) {
-	q, err := newQuota(client, name, limit, window, p, opts)
+	q, err := newQuota(client, name, kindLog, limit, window, p, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +115,7 @@ func NewSlidingLog(client goredis.UniversalClient, name string, limit int64, win
 	return q, nil
 }
 
-func newQuota(client goredis.UniversalClient, name string, limit int64, window time.Duration, p Policy, opts []Option) (*Quota, error) {
+func newQuota(client goredis.UniversalClient, name, kind string, limit int64, window time.Duration, p Policy, opts []Option) (*Quota, error) {
 	c, err := configure(opts)
 	if err != nil {
 		return nil, err
@@ -135,7 +138,7 @@ func newQuota(client goredis.UniversalClient, name string, limit int64, window t
 	if err != nil {
 		return nil, err
 	}
-	return &Quota{link: l, keys: newKeyring(name), limit: limit, window: window, policy: p, config: c, size: 1}, nil
+	return &Quota{link: l, keys: newKeyring(name, kind), limit: limit, window: window, policy: p, config: c, size: 1}, nil
 }
 
 // MaxCost returns the limit.
@@ -172,6 +175,10 @@ func (q *Quota) Next(t time.Time, ahead, n int64) time.Time {
 	if soon {
 		q.asked = true
 		q.demand = max(q.demand, need)
+		if ahead == 0 {
+			q.heads++
+			q.head = n
+		}
 	}
 	q.expireLocked(now)
 	q.lookAtStoreLocked()
@@ -202,10 +209,11 @@ func (q *Quota) nextLocked(now, t time.Time, ahead, n int64) time.Time {
 		case local:
 			return q.share.Next(t, max(ahead-have, 0), n)
 		default:
-			return t.Add(never)
+			// Whoever waits asks again, so the store is looked for, and found.
+			return later(t, q.config.soon(now, probeEvery))
 		}
 	}
-	at := later(later(t, q.free), now.Add(max(q.rtt, time.Millisecond)))
+	at := later(later(t, q.free), q.config.soon(now, max(q.rtt, time.Millisecond)))
 	// One window after the other.
 	if windows := (need - have - 1) / q.limit; windows > int64(never/2/q.window) {
 		return t.Add(never)
@@ -261,17 +269,21 @@ func (q *Quota) useLocked(n int64) {
 	}
 }
 
-// Close hands back what is in hand, without waiting for it, and lets nothing leave any
-// more. It always returns nil. Closing twice is fine.
+// Close hands back what is in hand and has counted what left alone, without waiting for
+// it, and lets nothing leave any more. What left alone is not counted if Redis is away
+// still. It always returns nil. Closing twice is fine.
 func (q *Quota) Close() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.closed {
+		return nil
+	}
 	q.closed = true
 	if q.looking != nil {
 		q.looking.Stop()
 		q.looking = nil
 	}
-	q.giveBackLocked()
+	q.giveBackLocked(q.config.now())
 	return nil
 }
 

@@ -29,9 +29,14 @@ import (
 // account of what other processes will reserve: it is never later than what comes out by
 // more than a round trip.
 //
+// Its rate is fixed: [shaper.Shaper.SetRate] and [shaper.Shaper.Scale] return an error. A slot is
+// reserved for a line in which somebody waits, so [shaper.Shaper.Allow] says yes only to
+// what is in hand; ask [Schedule.Allow].
+//
 // All methods are safe for concurrent use, and none but [Schedule.Allow] waits for the
 // network. A Schedule that nobody asks has no goroutine and no timer, so it need not be
-// closed.
+// closed; one that has yet to tell Redis of a hold, or of units that left without a slot,
+// has a timer until it has.
 type Schedule struct {
 	link   *link
 	keys   keyring
@@ -40,16 +45,20 @@ type Schedule struct {
 	burst  int64
 	policy Policy
 	config *config
-	most   int64 // the units of a horizon
 
 	mu sync.Mutex
 	// Guarded by mu:
 	again  func()
 	hand   lease
 	tail   time.Time // TAT as of the latest reply
+	told   told      // the same, as it was told
 	owed   int64     // units that left without a slot and are yet to be reserved
 	demand int64     // units that wait, as far as anybody has said
+	doubt  bool      // a run came back unused since demand was last raised
 	asked  bool      // anybody has asked since the last look
+	later  bool      // somebody has asked for a time that is far off
+	heads  int64     // how often the first of a line has asked
+	head   int64     // its cost
 	even   bool      // nothing is saved up at the next step
 	stale  surplus   // what the next step hands back
 	held   time.Time // a hold that the next step tells the store of
@@ -97,7 +106,7 @@ func New(client goredis.UniversalClient, name string, r scheduler.Rate, burst in
 	if err != nil {
 		return nil, err
 	}
-	return newSchedule(l, newKeyring(name), r, burst, p, c)
+	return newSchedule(l, newKeyring(name, kindPace), r, burst, p, c)
 }
 
 func newSchedule(l *link, keys keyring, r scheduler.Rate, burst int64, p Policy, c *config) (*Schedule, error) {
@@ -120,7 +129,7 @@ func newSchedule(l *link, keys keyring, r scheduler.Rate, burst int64, p Policy,
 	}
 	return &Schedule{
 		link: l, keys: keys, rate: r, pace: pace, burst: burst, policy: p, config: c,
-		most: max(pace.within(c.horizon), 1), hand: lease{pace: pace}, steps: steps,
+		hand: lease{pace: pace}, steps: steps,
 	}, nil
 }
 
@@ -170,9 +179,15 @@ func (s *Schedule) Next(t time.Time, ahead, n int64) time.Time {
 	if soon {
 		s.asked = true
 		if need > s.demand {
-			s.demand = need
+			s.demand, s.doubt = need, false
 			s.joined++
 		}
+		if ahead == 0 {
+			s.heads++
+			s.head = n
+		}
+	} else {
+		s.later = true
 	}
 	if ahead == 0 && !t.After(now) {
 		s.missLocked(s.hand.missed(n, now.Add(-s.config.tolerance)))
@@ -189,7 +204,7 @@ func (s *Schedule) Next(t time.Time, ahead, n int64) time.Time {
 	return at
 }
 
-// missLocked lets the first slots go. If slots go by, fewer calls wait than was said.
+// missLocked lets the first slots go. Those who wait for them still do.
 func (s *Schedule) missLocked(n int64) {
 	if n > 0 {
 		if n == s.hand.units {
@@ -200,7 +215,6 @@ func (s *Schedule) missLocked(n int64) {
 		}
 		s.hand.drop(n)
 		s.counts.Missed += n
-		s.demand = 1
 	}
 }
 
@@ -223,14 +237,13 @@ func (s *Schedule) nextLocked(now, t time.Time, ahead, n int64) time.Time {
 		case local:
 			return s.share.Next(t, max(ahead-have, 0), n)
 		default:
-			return t.Add(never)
+			// Whoever waits asks again, so the store is looked for, and found.
+			return later(t, s.config.soon(now, probeEvery))
 		}
 	}
 	// The slots to come lie behind TAT, and they come with the next reply.
 	first := later(ref, s.tail.Add(-s.rate.For(s.burst-1)))
-	if reply := now.Add(max(s.rtt, time.Millisecond)); first.Before(reply) {
-		first = reply
-	}
+	first = later(first, s.config.soon(now, max(s.rtt, time.Millisecond)))
 	wait := s.rate.For(need - have - 1)
 	if wait > never/2 {
 		return t.Add(never)
@@ -334,7 +347,7 @@ func (s *Schedule) lookAtStoreLocked(now time.Time) {
 	// interval, as all find out together and should not send together.
 	begin := now
 	if s.tail.After(now) {
-		run := s.rate.For(s.most)
+		run := s.rate.For(s.mostLocked())
 		begin = s.tail.Add(min(run, never/time.Duration(s.policy.processes)) * time.Duration(s.policy.processes-1))
 	}
 	interval := s.share.Rate().Interval()
@@ -345,6 +358,12 @@ func (s *Schedule) lookAtStoreLocked(now time.Time) {
 
 // horizonLocked returns how far ahead slots are reserved.
 func (s *Schedule) horizonLocked() time.Duration { return max(s.config.horizon, 2*s.rtt) }
+
+// mostLocked returns the units of a horizon, which is the longest run.
+func (s *Schedule) mostLocked() int64 { return max(s.pace.within(s.horizonLocked()), 1) }
+
+// pendingLocked reports whether the store has yet to be told of anything, whoever asks.
+func (s *Schedule) pendingLocked(now time.Time) bool { return s.owed > 0 || s.tellsHoldLocked(now) }
 
 func later(a, b time.Time) time.Time {
 	if a.Before(b) {

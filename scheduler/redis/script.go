@@ -20,10 +20,18 @@ type request struct {
 	within int64 // all of them within so many microseconds or none; -1: whenever it is
 
 	surplus
-	known    time.Duration // TAT lies that far ahead, as far as the process knows
+	known    told          // what the process was told last
 	rejoin   bool          // from an outage in which processes may have paced on their own
 	hold     time.Duration // hold all for so long
 	forfeits bool          // nothing is saved up
+}
+
+// A told is TAT as it was told, and what the clock of the server showed then. It goes back
+// to the server as it came: what TAT is by the clock of the process is later than what the
+// server meant.
+type told struct {
+	tat moment
+	now int64
 }
 
 // A surplus is units to hand back: those between rest and tail, if TAT is tail still.
@@ -59,8 +67,8 @@ func (l *link) step(ctx context.Context, keys keyring, p pace, burst int64, r re
 		settling = probeEvery + l.timeout
 	}
 	args := []any{p.p, p.q, early.us, early.frac, r.units, r.within, tail[0], tail[1], rest[0], rest[1],
-		max(r.known.Microseconds(), 0), settling.Microseconds(), quiet.Microseconds(), ceilMicros(r.hold), flag(r.forfeits),
-		(3 * l.timeout).Milliseconds() + 1, burst}
+		r.known.tat.up(), settling.Microseconds(), quiet.Microseconds(), ceilMicros(r.hold), flag(r.forfeits),
+		(3 * l.timeout).Milliseconds() + 1, burst, r.known.now}
 	got, err := l.timely(ctx, stepScript, keys.forRequest(l.requestID()), args, 5, 3)
 	if err != nil {
 		return reply{}, err

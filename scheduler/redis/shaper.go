@@ -66,6 +66,11 @@ func (s *Shaper) Do(ctx context.Context, f func(context.Context) error) error {
 	return result
 }
 
+// Acquire is [shaper.Shaper.Acquire], which may return an [*UnavailableError] besides.
+func (s *Shaper) Acquire(ctx context.Context, cost int) error {
+	return s.guarded(ctx, func(ctx context.Context) error { return s.Shaper.Acquire(ctx, cost) })
+}
+
 // Close is [shaper.Shaper.Close], which also closes the schedule.
 func (s *Shaper) Close() error {
 	return errors.Join(s.Shaper.Close(), s.store.Close())

@@ -32,9 +32,42 @@ func (s *Schedule) planLocked(now time.Time, need, head int64) {
 		return
 	}
 	if s.delayed == nil && !s.gatherLocked(now, head) {
-		s.steps.Commit(now, now, 1)
-		s.takeLocked(s.requestLocked(now, units))
+		s.taking = true
+		go s.reserve(head)
 	}
+}
+
+// reserve begins a step if somebody waits. Not all who ask do: some only want to know
+// what the wait would be, and others are turned away. A line in which somebody waits asks
+// for its head when it is told to look.
+func (s *Schedule) reserve(head int64) {
+	s.mu.Lock()
+	again, heads := s.again, s.heads
+	s.mu.Unlock()
+	if again != nil {
+		again()
+	}
+	s.mu.Lock()
+	now := s.config.now()
+	s.lookAtStoreLocked(now)
+	if s.heads != heads {
+		head = s.head
+	}
+	units := s.unitsLocked(now, 0, head)
+	switch {
+	case s.closed || s.away || units == 0 || again != nil && s.heads == heads && s.owed == 0:
+		s.taking = false
+		s.endLocked(now, nil)
+		s.mu.Unlock()
+		return
+	case again != nil && s.heads == heads:
+		units = min(s.owed, s.MaxCost())
+	}
+	s.steps.Commit(now, now, 1)
+	r := s.requestLocked(now, units)
+	s.counts.Steps++
+	s.mu.Unlock()
+	s.take(r)
 }
 
 // unitsLocked returns how many units to reserve now, or 0.
@@ -42,20 +75,21 @@ func (s *Schedule) unitsLocked(now time.Time, need, head int64) int64 {
 	have := s.hand.units
 	waiting := max(need, s.demand)
 	enough := have >= waiting
-	if have > 0 && have >= head && have > min(s.most, waiting)/4 {
+	most := s.mostLocked()
+	if have > 0 && have >= head && have > min(most, waiting)/4 {
 		// The next run is fetched before this one is used up, and not much sooner.
 		enough = enough || s.hand.last().Sub(now) > 2*s.rtt
 	}
 	if enough {
 		return s.owed
 	}
-	units := min(waiting-have, max(s.most, head-have))
+	units := min(waiting-have, max(most, head-have))
 	return min(saturatingSum(units, s.owed), s.MaxCost())
 }
 
 // requestLocked returns a request for so many units that says all there is to say.
 func (s *Schedule) requestLocked(now time.Time, units int64) request {
-	r := request{units: units, within: -1, known: s.tail.Sub(now), rejoin: s.rejoins, forfeits: s.even, surplus: s.stale}
+	r := request{units: units, within: -1, known: s.told, rejoin: s.rejoins, forfeits: s.even, surplus: s.stale}
 	s.rejoins, s.even, s.stale = false, false, surplus{}
 	if s.tellsHoldLocked(now) {
 		r.hold = s.held.Sub(now)
@@ -91,10 +125,23 @@ func (s *Schedule) take(r request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		s.giveBackLocked(s.config.now())
-	} else if s.hand.units > 0 {
-		s.lookLaterLocked(s.patienceLocked(s.config.now()))
+	s.endLocked(s.config.now(), err)
+}
+
+// endLocked sees to what came up while a step was under way.
+func (s *Schedule) endLocked(now time.Time, err error) {
+	switch {
+	case s.taking:
+		// The next one is.
+	case s.closed:
+		if err == nil {
+			s.giveBackLocked(now)
+		}
+	case s.pendingLocked(now):
+		s.lookAtStoreLocked(now)
+		s.planLocked(now, 0, 0)
+	default:
+		s.lookLaterLocked(s.patienceLocked(now))
 	}
 }
 
@@ -117,6 +164,7 @@ func (s *Schedule) finish(r request, got reply, err error, sent, received time.T
 	run := run{anchor: received, now: got.now, tat: got.tat, burst: s.burst, end: got.granted}
 	tail := s.pace.add(got.tat, got.granted)
 	s.tail = run.local(s.pace, tail)
+	s.told = told{tail, got.now}
 	s.seen = received
 	s.counts.Reserved += got.granted
 	if r.back && got.tat.us < r.tail.us {
@@ -129,6 +177,9 @@ func (s *Schedule) finish(r request, got reply, err error, sent, received time.T
 		// All are held, and the slots in hand with them. Those that come are behind it.
 		until := run.local(s.pace, moment{us: got.hold})
 		s.missLocked(s.hand.missed(1, until))
+	}
+	if r.units > 0 && got.granted == 0 {
+		s.owed = 0 // TAT is decades ahead: it makes no difference any more
 	}
 	run.next = min(s.owed, got.granted)
 	s.owed -= run.next

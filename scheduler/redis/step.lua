@@ -7,7 +7,7 @@
 -- KEYS[1]  the state: tat, frac, q, when it was written, until when all are held
 -- KEYS[2]  what this very request was told before, if it was sent twice
 -- ARGV     p, q, early, early_frac, k, within, tail, tail_frac, back, back_frac,
---          known, settle, quiet, hold, even, ttl, burst, expires
+--          known, settle, quiet, hold, even, ttl, burst, known_now, expires
 -- replies  now, tat, frac, granted, hold; with granted -1 nothing was done
 
 local p, q = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -17,7 +17,7 @@ local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
 
 -- What lay in the buffers of a server that hung is of no use to anybody by now.
-if tonumber(ARGV[18]) > 0 and now > tonumber(ARGV[18]) then return {now, 0, 0, -1, 0} end
+if tonumber(ARGV[19]) > 0 and now > tonumber(ARGV[19]) then return {now, 0, 0, -1, 0} end
 
 -- A client that lost the reply asks again. It gets the same run, not another one.
 local told = redis.call('GET', KEYS[2])
@@ -34,9 +34,13 @@ local function add(us, frac, n)
 end
 
 local tat, frac, hold, changed = 0, 0, 0, false
-local state = redis.call('GET', KEYS[1])
-if state then
-  local s_tat, s_frac, s_q, s_now, s_hold = string.match(state, '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
+-- What is no state, as somebody else has written the key, counts as none.
+local state = redis.pcall('GET', KEYS[1])
+local s_tat, s_frac, s_q, s_now, s_hold
+if type(state) == 'string' then
+  s_tat, s_frac, s_q, s_now, s_hold = string.match(state, '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
+end
+if s_tat then
   tat, frac, hold = tonumber(s_tat), tonumber(s_frac), tonumber(s_hold)
   if tonumber(s_q) ~= q then
     -- Somebody has another rate. The fraction means nothing here.
@@ -50,9 +54,11 @@ if state then
     tat, hold = tat - ahead, math.max(hold - ahead, 0)
   end
 else
-  -- The key has expired, or was lost. Whoever asks may know which.
-  local known = tonumber(ARGV[11])
-  if known > 0 then tat = now + known end
+  -- The key has expired, or was lost. Whoever asks may know what it said, and when: if
+  -- that TAT has passed, nothing was lost.
+  local known, ahead = tonumber(ARGV[11]), tonumber(ARGV[18]) - now
+  if ahead > 0 then known = known - ahead end
+  if known > now then tat = known end
 end
 
 -- Unused units come back if nobody has reserved any behind them.
@@ -97,7 +103,7 @@ if granted > 0 or changed then
   local ttl = math.max(math.ceil((after - now) / 1000) + 1, 1)
   redis.call('SET', KEYS[1], string.format('%.0f %.0f %.0f %.0f %.0f', after, after_frac, q, now, hold), 'PX', string.format('%.0f', ttl))
 end
-if granted > 0 then
-  redis.call('SET', KEYS[2], string.format('%.0f %.0f %.0f %.0f', tat, frac, granted, hold), 'PX', ARGV[16])
-end
+-- Always: whatever is sent twice is answered as it was the first time, and a server that
+-- cannot be written to is found to be away even if nothing is to be reserved.
+redis.call('SET', KEYS[2], string.format('%.0f %.0f %.0f %.0f', tat, frac, granted, hold), 'PX', ARGV[16])
 return {now, tat, frac, granted, hold}

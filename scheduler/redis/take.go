@@ -24,7 +24,7 @@ func (q *Quota) planLocked(now time.Time, need, head int64) {
 	case q.closed || q.taking:
 		return
 	case q.away:
-		q.lookLaterLocked(probeEvery / 2)
+		q.lookLaterLocked(now, probeEvery/2)
 		if q.link.mayProbe() {
 			q.takeLocked(demanded{})
 		}
@@ -35,11 +35,43 @@ func (q *Quota) planLocked(now time.Time, need, head int64) {
 		d.units = min(max(min(waiting-q.units, q.size), head-q.units), q.limit)
 		d.least = max(head-q.units, 1)
 	}
-	if d.units == 0 && d.charge == 0 {
-		q.lookLaterLocked(q.config.horizon)
+	switch {
+	case d.units == 0 && d.charge == 0:
+		q.lookLaterLocked(now, q.config.horizon)
+	case d.units == 0:
+		q.takeLocked(d)
+	default:
+		q.taking = true
+		go q.takeForLine(d)
+	}
+}
+
+// takeForLine takes units if somebody waits, as [Schedule.reserve] does.
+func (q *Quota) takeForLine(d demanded) {
+	q.mu.Lock()
+	again, heads := q.again, q.heads
+	q.mu.Unlock()
+	if again != nil {
+		again()
+	}
+	q.mu.Lock()
+	now := q.config.now()
+	q.lookAtStoreLocked()
+	if again != nil && q.heads == heads {
+		d.units, d.least = 0, 0
+	} else if q.heads != heads && q.head > q.units {
+		d.least = q.head - q.units
+		d.units = min(max(d.units, d.least), q.limit)
+	}
+	if q.closed || q.away || d.units == 0 && d.charge == 0 {
+		q.taking = false
+		q.endLocked(now, nil)
+		q.mu.Unlock()
 		return
 	}
-	q.takeLocked(d)
+	q.stats.Steps++
+	q.mu.Unlock()
+	q.take(d)
 }
 
 func (q *Quota) takeLocked(d demanded) {
@@ -76,10 +108,23 @@ func (q *Quota) take(d demanded) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed {
-		q.giveBackLocked()
-	} else {
-		q.lookLaterLocked(q.config.horizon)
+	q.endLocked(q.config.now(), err)
+}
+
+// endLocked sees to what came up while a step was under way.
+func (q *Quota) endLocked(now time.Time, err error) {
+	switch {
+	case q.taking:
+		// The next one is.
+	case q.closed:
+		if err == nil {
+			q.giveBackLocked(now)
+		}
+	case q.countLocked(now) > 0:
+		q.lookAtStoreLocked()
+		q.planLocked(now, 0, 0)
+	default:
+		q.lookLaterLocked(now, q.config.horizon)
 	}
 }
 
@@ -122,8 +167,8 @@ func (q *Quota) acceptLocked(d demanded, got []int64, id string, sent, received 
 }
 
 // lookLaterLocked sees to it that what nobody waits for goes back; see look.go.
-func (q *Quota) lookLaterLocked(d time.Duration) {
-	if q.looking == nil && !q.closed && (q.units > 0 || q.away || q.retry.After(q.config.now())) {
+func (q *Quota) lookLaterLocked(now time.Time, d time.Duration) {
+	if q.looking == nil && !q.closed && (q.units > 0 || q.away || q.countLocked(now) > 0 || q.retry.After(now)) {
 		q.looking = time.AfterFunc(d, q.look)
 	}
 }
@@ -139,26 +184,36 @@ func (q *Quota) look() {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	now := q.config.now()
 	switch {
 	case q.closed || q.taking:
 	case !q.asked:
-		q.giveBackLocked()
+		q.giveBackLocked(now)
+		if q.countLocked(now) > 0 {
+			q.lookAtStoreLocked()
+			q.planLocked(now, 0, 0)
+		}
 	default:
-		q.lookLaterLocked(q.config.horizon)
+		q.lookLaterLocked(now, q.config.horizon)
 	}
 }
 
-// giveBackLocked hands back one grant; the end of that step sees to the next.
-func (q *Quota) giveBackLocked() {
+// giveBackLocked hands back one grant, and has counted what is to be; the end of that
+// step sees to the next grant.
+func (q *Quota) giveBackLocked(now time.Time) {
 	q.demand, q.size = 0, 1
-	q.expireLocked(q.config.now())
-	if q.units == 0 || q.taking || q.away {
+	q.expireLocked(now)
+	q.lookAtStoreLocked()
+	d := demanded{charge: q.countLocked(now)}
+	if q.taking || q.away || q.units == 0 && d.charge == 0 {
 		return
 	}
-	g := q.hand[0]
-	q.hand = q.hand[1:]
-	q.units -= g.units
-	q.takeLocked(demanded{back: g})
+	if q.units > 0 {
+		d.back = q.hand[0]
+		q.hand = q.hand[1:]
+		q.units -= d.back.units
+	}
+	q.takeLocked(d)
 }
 
 func (q *Quota) guard() (context.Context, error) {
