@@ -12,6 +12,9 @@ import (
 // NewClient returns a client whose requests leave through base at the rate, and are
 // logged as they leave.
 //
+// It does not listen to the partner: the examples show what the pace alone does, and count
+// what is refused all the same.
+//
 // A redirect would leave a second time, unasked, and to somebody else: it is an
 // answer like any other.
 func NewClient(base http.RoundTripper, log *departures.Log, rate scheduler.Rate, opts ...shaper.Option) (*http.Client, error) {
@@ -20,7 +23,7 @@ func NewClient(base http.RoundTripper, log *departures.Log, rate scheduler.Rate,
 		return nil, err
 	}
 	return &http.Client{
-		Transport:     transport.New(NewRecorder(base, log), pace),
+		Transport:     transport.New(NewRecorder(base, log), pace, transport.WithClassifier(nil)),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, nil
 }
