@@ -163,6 +163,20 @@ type passage struct {
 	trial   *trial           // that it is, or nil
 }
 
+// follow takes what the context of the request says, and reports whether that includes
+// the cost.
+func (p *passage) follow(call *perCall) (priced bool) {
+	p.cost = 1
+	if call == nil {
+		return false
+	}
+	p.trace = call.trace
+	if call.cost != nil {
+		p.cost = *call.cost
+	}
+	return call.cost != nil
+}
+
 var errNoURL = errors.New("request has no URL")
 
 // pass reports whether the request has left without waiting. It is for those about which
@@ -173,14 +187,7 @@ func (t *Transport) pass(req *http.Request, p *passage) bool {
 		return false
 	}
 	p.known = t.memory.known() // before it leaves: it knows of nothing that comes after
-	call := perCallOf(ctx)
-	p.cost = 1
-	if call != nil {
-		p.trace = call.trace
-		if call.cost != nil {
-			p.cost = *call.cost
-		}
-	}
+	p.follow(perCallOf(ctx))
 	if !t.leavesNow(p) {
 		return false
 	}
@@ -209,15 +216,7 @@ func (t *Transport) admit(req *http.Request, p *passage) error {
 	}
 
 	p.key = t.key(req)
-	p.cost = 1
-	call := perCallOf(ctx)
-	if call != nil {
-		p.trace = call.trace
-	}
-	switch {
-	case call != nil && call.cost != nil:
-		p.cost = *call.cost
-	case t.cost != nil:
+	if !p.follow(perCallOf(ctx)) && t.cost != nil {
 		p.cost = t.cost(req)
 	}
 	p.known = t.memory.known()
