@@ -35,9 +35,7 @@ func TestNobodySleepsForEver(t *testing.T) {
 				}
 			})
 		}
-		for g.Stats().Waiting < 50 {
-			time.Sleep(100 * time.Microsecond)
-		}
+		awaitWaiting(func() int64 { return g.Stats().Waiting }, 50)
 		require.NoError(t, g.SetRate(0, scheduler.Unlimited))
 		crowd.Wait()
 	}

@@ -118,3 +118,10 @@ func assertShape(t testing.TB, left []time.Duration, r scheduler.Rate, burst int
 		}
 	}
 }
+
+// awaitWaiting returns once so many calls wait, on the real clock.
+func awaitWaiting(waiting func() int64, n int64) {
+	for waiting() < n {
+		time.Sleep(100 * time.Microsecond)
+	}
+}

@@ -77,9 +77,7 @@ func TestPreciseLineCloses(t *testing.T) {
 	for range 10 {
 		go func() { errs <- s.Wait(t.Context()) }()
 	}
-	for s.Stats().Waiting < 10 {
-		time.Sleep(100 * time.Microsecond)
-	}
+	awaitWaiting(func() int64 { return s.Stats().Waiting }, 10)
 	require.NoError(t, s.Close())
 	for range 10 {
 		assert.ErrorIs(t, <-errs, shaper.ErrClosed)
@@ -100,9 +98,7 @@ func TestPreciseOptionsAreChecked(t *testing.T) {
 	require.True(t, s.Allow())
 	left := make(chan error, 1)
 	go func() { left <- s.Wait(t.Context()) }()
-	for s.Stats().Waiting == 0 {
-		time.Sleep(100 * time.Microsecond)
-	}
+	awaitWaiting(func() int64 { return s.Stats().Waiting }, 1)
 	mock.Add(time.Second)
 	assert.NoError(t, <-left)
 }
