@@ -71,33 +71,41 @@ func (k *Ticks) Covers(since time.Duration, n int64) bool {
 // are made in another order than their times were read, each leaves at a time at which
 // it was due.
 func (k *Ticks) Leave(tat int64, since time.Duration, n int64) (after int64, ok bool) {
-	after, _, ok = k.LeaveLate(tat, since, n, 0)
+	after, _, ok = k.LeaveLate(tat, since, since, n)
 	return after, ok
 }
 
-// LeaveLate is [Ticks.Leave] for units of whoever comes late by lag, through no fault of
-// his: had he come on time, but would have had to wait then, they are due when that wait
-// would have ended. That is reported as claimed.
-func (k *Ticks) LeaveLate(tat int64, since time.Duration, n int64, lag time.Duration) (after int64, claimed, ok bool) {
-	if !k.Covers(since, n) {
-		return tat, false, false
+// LeaveLate is [Ticks.Leave] for units of a caller that comes late through no fault of its
+// own, and would have come at the earlier time from. Had they had to wait then, they are
+// due when that wait would have ended; otherwise they are due when they leave. All times
+// are since the origin.
+func (k *Ticks) LeaveLate(tat int64, since, from time.Duration, n int64) (after int64, due time.Duration, ok bool) {
+	if !k.Covers(since, n) || from < -k.horizon {
+		return tat, 0, false
 	}
 	if k.interval == 0 {
-		return tat, false, true
+		return tat, since, true
 	}
 	now := int64(since) * k.perNano
 	early := k.early
 	if n > 1 {
 		early -= (min(n, k.burst) - 1) * k.interval
 	}
-	if tat-early > now {
-		return tat, false, false
+	opens := tat - early
+	if opens > now {
+		return tat, 0, false
 	}
-	claimed = lag > 0 && tat-early > now-int64(lag)*k.perNano
-	if !claimed && k.dry(tat, now) {
+	if from < since && opens > int64(from)*k.perNano {
+		ns, frac := k.split(opens)
+		if frac > 0 {
+			ns++
+		}
+		return tat + n*k.interval, time.Duration(ns), true
+	}
+	if k.dry(tat, now) {
 		tat = now
 	}
-	return tat + n*k.interval, claimed, true
+	return tat + n*k.interval, since, true
 }
 
 // DryAt returns from when on a schedule with this TAT cannot be told from a fresh one, as
@@ -137,7 +145,7 @@ func (k *Ticks) Pack(g *GCRA, origin time.Time) (tat int64, ok bool) {
 	case g.pace != k.pace || since >= k.horizon:
 		return 0, false
 	case since < -k.horizon:
-		return k.Fresh(), true // nobody can be late by so much
+		return k.Fresh(), true // nothing has been owed for that long
 	}
 	return int64(since)*k.perNano + int64(g.frac), true
 }

@@ -13,10 +13,12 @@ func (s *Shaper) Charge(cost int) {
 	s.lock()
 	defer s.unlock()
 	now := s.time.now()
-	if s.gate.openLocked(now) {
-		s.gate.passLocked(s.sched, int64(cost)) // it may be the first behind a gate
+	if s.gate.open(now) {
+		s.passGateLocked(int64(cost)) // it may be the first behind a gate
 	}
 	s.sched.Commit(now, now, int64(cost))
+	s.late.passed(now)
+	s.debt = int64(cost)
 	s.counts.submitted++
 	s.counts.left++
 	s.dismissLateLocked(now)

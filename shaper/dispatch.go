@@ -14,30 +14,22 @@ func (s *Shaper) dispatch() {
 // schedule, let it leave or set the alarm. Whatever changes the line, the schedule
 // or the gate calls it afterwards.
 func (s *Shaper) dispatchLocked(now time.Time) {
-	nobodyLeft := true
-	for c := s.line.head; c != nil && !s.gate.paused; c = s.line.head {
-		// Ask for the time since when it could leave, not for now: if the timer
-		// was late, the schedule shall know by how much.
-		since := later(s.time.epoch.Add(c.arrived), s.gate.openAt)
-		if c.place {
-			if !s.places.free() {
-				break // until one is released
-			}
-			since = later(since, s.places.freedAt)
+	first := true
+	for c := s.line.head; c != nil; c = s.line.head {
+		due, ok := s.headDueLocked(now)
+		if !ok {
+			break // until the gate opens or a place is released
 		}
-		due := s.sched.Next(since, 0, c.cost)
+		s.nextDue = due
 		if wait := due.Sub(now); wait > 0 {
-			s.nextDue = due
 			s.alarm.set(c, wait)
 			return
 		}
-		if nobodyLeft {
-			// Of those who leave together the first one is the latest, and all of
-			// them come back together.
-			s.lag = min(now.Sub(due), s.tolerance)
-			nobodyLeft = false
-		}
 		s.departLocked(due, now, c.cost, c.place)
+		if first {
+			s.late.woken(due, now)
+			first = false
+		}
 		s.line.remove(c)
 		s.alarm.forget(c)
 		c.answer(false)
@@ -46,24 +38,70 @@ func (s *Shaper) dispatchLocked(now time.Time) {
 	s.life.noteLocked(s.line.len)
 }
 
+// headDueLocked returns when the head is due. It returns false if no instant can be told,
+// as the head waits for a resume or a place.
+func (s *Shaper) headDueLocked(now time.Time) (due time.Time, ok bool) {
+	c := s.line.head
+	if s.gate.paused || c.place && !s.places.free() {
+		return time.Time{}, false
+	}
+	// Ask for the time since when it could leave, not for now: if the timer was late, the
+	// schedule shall know by how much.
+	due = s.sched.Next(s.earliestLocked(s.time.epoch.Add(c.arrived), c.place), 0, c.cost)
+	if s.gcra == nil && due.Before(now) {
+		// What could leave then may not leave at present, if the schedule has closed since.
+		if open := s.sched.Next(now, 0, c.cost); open.After(now) {
+			s.late.passed(now)
+			return open, true
+		}
+	}
+	return due, true
+}
+
+// earliestLocked returns the first instant, not before t, at which a call could leave
+// for all but the schedule. It is not asked while paused, or while there is no place.
+func (s *Shaper) earliestLocked(t time.Time, place bool) time.Time {
+	t = later(later(t, s.gate.openAt), s.late.since)
+	if place {
+		t = later(t, s.places.freedAt)
+	}
+	return t
+}
+
 // departLocked charges what leaves.
 func (s *Shaper) departLocked(due, now time.Time, cost int64, place bool) {
-	s.gate.passLocked(s.sched, cost)
+	s.passGateLocked(cost)
 	s.sched.Commit(due, now, cost)
+	s.late.left(due, now)
+	s.debt = debtOf(cost, s.gcra)
 	s.counts.left++
 	if place {
 		s.places.taken++
 	}
 }
 
-// dismissLocked takes a call out of the line with a refusal. The caller of
-// dismissLocked dispatches afterwards.
-func (s *Shaper) dismissLocked(c *call, reason error, delay time.Duration) {
+// withdrawLocked takes a call out of the line that does not leave. The caller dispatches
+// afterwards.
+func (s *Shaper) withdrawLocked(c *call, now time.Time) {
+	if s.line.head == c {
+		// The calls behind it were not late before now, unless it was itself.
+		settled := now
+		if due, ok := s.headDueLocked(now); ok && due.Before(now) {
+			settled = due
+		}
+		s.late.passed(settled)
+	}
 	s.line.remove(c)
+	s.alarm.forget(c)
+}
+
+// dismissLocked takes a call out of the line with a refusal. The caller dispatches
+// afterwards.
+func (s *Shaper) dismissLocked(c *call, now time.Time, reason error, delay time.Duration) {
+	s.withdrawLocked(c, now)
 	if s.refusals == nil {
 		s.refusals = make(map[*call]error)
 	}
 	s.refusals[c] = s.refuseLocked(reason, c.cost, delay)
-	s.alarm.forget(c)
 	c.answer(true)
 }

@@ -23,7 +23,9 @@ type express struct {
 type lane struct {
 	tat    atomic.Int64 // shut, or TAT in ticks since the origin
 	ticks  scheduler.Ticks
+	burst  int64
 	origin time.Duration // since the epoch of the Shaper
+	opened int64         // TAT when it was opened; under mu
 }
 
 // shut is no TAT: it sends everybody to the lock.
@@ -32,7 +34,7 @@ const shut = math.MaxInt64
 // leave reports whether a call has left. If not, the lock has the answer.
 func (e *express) leave(read time.Duration, cost int64) bool {
 	l := e.lane.Load()
-	if l == nil {
+	if l == nil || cost > l.burst {
 		return false
 	}
 	for {
@@ -62,12 +64,16 @@ func (s *Shaper) lock() {
 	}
 	s.laneOpen = false
 	l := s.express.lane.Load()
-	l.ticks.Unpack(s.gcra, s.time.epoch.Add(l.origin), l.tat.Swap(shut))
+	tat := l.tat.Swap(shut)
+	if tat != l.opened {
+		s.debt = 1 // after calls that cost no more than the burst
+	}
+	l.ticks.Unpack(s.gcra, s.time.epoch.Add(l.origin), tat)
 }
 
 // unlock opens the lane if it may be open, and returns the lock.
 func (s *Shaper) unlock() {
-	if s.gcra != nil && s.time.clock == nil && s.line.head == nil && s.lag == 0 && s.life.state == open &&
+	if s.gcra != nil && s.time.clock == nil && s.line.head == nil && s.late.by == 0 && s.life.state == open &&
 		!s.gate.paused && !s.gate.reopening {
 		s.openLaneLocked()
 	}
@@ -80,8 +86,7 @@ func (s *Shaper) openLaneLocked() {
 	l := s.express.lane.Load()
 	if l != nil && s.time.elapsed-l.origin <= l.ticks.Horizon()/2 {
 		if tat, ok := l.ticks.Pack(s.gcra, s.time.epoch.Add(l.origin)); ok {
-			l.tat.Store(tat)
-			s.laneOpen = true
+			s.enterLaneLocked(l, tat)
 			return
 		}
 	}
@@ -93,8 +98,13 @@ func (s *Shaper) openLaneLocked() {
 	if !ok {
 		return
 	}
-	l = &lane{ticks: ticks, origin: s.time.elapsed}
-	l.tat.Store(tat)
+	l = &lane{ticks: ticks, burst: s.gcra.Burst(), origin: s.time.elapsed}
+	s.enterLaneLocked(l, tat)
 	s.express.lane.Store(l)
+}
+
+func (s *Shaper) enterLaneLocked(l *lane, tat int64) {
+	l.opened = tat
+	l.tat.Store(tat)
 	s.laneOpen = true
 }

@@ -16,29 +16,30 @@ type gate struct {
 	reopening bool
 }
 
-func (g *gate) openLocked(now time.Time) bool {
+func (g *gate) open(now time.Time) bool {
 	return !g.paused && !g.openAt.After(now)
 }
 
-// passLocked is called when a unit leaves. The first one behind a closed gate
-// leaves at once and the next one T later: the time behind the gate has saved no
-// burst up.
-func (g *gate) passLocked(s scheduler.Scheduler, cost int64) {
-	if !g.reopening {
+// passGateLocked is called when a call leaves. The first one behind a closed gate leaves
+// at once and the next one T later: the time behind the gate has saved no burst up. Nor
+// has a caller come back meanwhile that was late before.
+func (s *Shaper) passGateLocked(cost int64) {
+	if !s.gate.reopening {
 		return
 	}
-	g.reopening = false
-	if saving, ok := s.(interface{ Forfeit(time.Time, int64) }); ok {
-		saving.Forfeit(g.openAt, cost)
+	s.gate.reopening = false
+	s.late.end()
+	if saving, ok := s.sched.(interface{ Forfeit(time.Time, int64) }); ok {
+		saving.Forfeit(s.gate.openAt, cost)
 	}
 }
 
 // settleLocked closes the matter of a gate that has opened and that nobody has passed
 // since, once all that was forfeited would have been saved up again.
 func (s *Shaper) settleLocked(now time.Time) {
-	if s.gcra != nil && s.gate.reopening && s.gate.openLocked(now) && s.forfeitedLocked().TAT().Before(now) {
+	if s.gcra != nil && s.gate.reopening && s.gate.open(now) && s.forfeitedLocked().TAT().Before(now) {
 		s.gate.reopening = false
-		s.lag = 0 // who was late before has not come back since
+		s.late.end() // a caller that was late before has not come back since
 	}
 }
 
@@ -95,7 +96,7 @@ func (s *Shaper) Resume() {
 	s.lock()
 	defer s.unlock()
 	now := s.time.now()
-	if s.gate.openLocked(now) {
+	if s.gate.open(now) {
 		return
 	}
 	s.gate = gate{openAt: now, reopening: true}

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sluice-go/sluice/internal/trial"
 	"github.com/sluice-go/sluice/scheduler"
 	"github.com/sluice-go/sluice/shaper"
 )
@@ -36,22 +37,19 @@ func conservedGroup[K comparable](t testing.TB, g *shaper.Group[K]) {
 
 // TestGroupIsAShaperForEachKey lets random calls and changes happen to a Group and to
 // Shapers of which there is one for each key and which are never forgotten. A caller
-// cannot tell which one he has.
+// cannot tell which of them it has. More runs: SLUICE_RUNS=300000.
 func TestGroupIsAShaperForEachKey(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
 	defer shaper.ForcePrecise()()
-	runs := 600
-	if testing.Short() {
-		runs = 100
-	}
-	for i := range runs {
-		rng := rand.New(rand.NewPCG(seed, uint64(i)))
+	trial.Run(t, 600, func(t *testing.T, rng *rand.Rand) {
 		synctest.Test(t, func(t *testing.T) { groupRun(t, rng) })
-		if t.Failed() {
-			t.Fatalf("seed %d run %d", seed, i)
-		}
-	}
+	})
+}
+
+// canceledSoon is the context of a call that does not wait for long.
+func canceledSoon(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 1)
+	t.Cleanup(cancel)
+	return ctx
 }
 
 // groupRates are the rates of the keys: one for which there are no ticks, one that is
@@ -76,6 +74,10 @@ func groupRun(t *testing.T, rng *rand.Rand) {
 	if rng.IntN(2) == 0 {
 		opts = append(opts, shaper.WithPreciseTiming())
 	}
+	if rng.IntN(2) == 0 {
+		opts = append(opts, shaper.WithMaxInFlight(2))
+	}
+	var inFlight [keys]int
 	g := newGroup[int](t, scheduler.PerSecond(7), append(opts, shaper.WithRates(groupRate))...)
 	var single [keys]*shaper.Shaper
 	for key := range single {
@@ -96,7 +98,7 @@ func groupRun(t *testing.T, rng *rand.Rand) {
 		}
 		key := rng.IntN(keys)
 		s := single[key]
-		switch rng.IntN(18) {
+		switch rng.IntN(22) {
 		case 0:
 			r := []scheduler.Rate{groupRate(key), scheduler.PerSecond(5)}[rng.IntN(2)]
 			require.NoError(t, s.SetRate(r))
@@ -112,8 +114,9 @@ func groupRun(t *testing.T, rng *rand.Rand) {
 			s.HoldUntil(until)
 			require.NoError(t, g.HoldUntil(key, until))
 		case 5:
-			s.Charge(2)
-			require.NoError(t, g.Charge(key, 2))
+			cost := 1 + rng.IntN(2)*rng.IntN(20)
+			s.Charge(cost)
+			require.NoError(t, g.Charge(key, cost))
 		case 6:
 			require.Equal(t, s.Allow(), g.Allow(key))
 		case 7:
@@ -131,8 +134,28 @@ func groupRun(t *testing.T, rng *rand.Rand) {
 			if len(giveUp) > 0 {
 				giveUp[rng.IntN(len(giveUp))]()
 			}
+		case 12:
+			cost := 1 + rng.IntN(8)
+			require.Equal(t, s.AllowN(cost), g.AllowN(key, cost))
+		case 13:
+			if st := s.Stats(); st.InFlight == 0 && st.Waiting == 0 && !st.Paused {
+				want, got := s.Acquire(canceledSoon(t), 1), g.Acquire(canceledSoon(t), key, 1)
+				require.Equal(t, fmt.Sprint(want), fmt.Sprint(got))
+				if want == nil {
+					inFlight[key]++
+				}
+			}
+		case 14:
+			if inFlight[key] > 0 {
+				inFlight[key]--
+				s.Release()
+				g.Release(key)
+			}
 		default:
 			cost := 1 + rng.IntN(2)*rng.IntN(5)
+			if rng.IntN(10) == 0 {
+				cost += rng.IntN(30)
+			}
 			ctx, cancel := context.WithCancel(t.Context())
 			if rng.IntN(4) == 0 {
 				ctx, cancel = context.WithTimeout(t.Context(), time.Duration(rng.Int64N(int64(time.Second))))
@@ -145,6 +168,10 @@ func groupRun(t *testing.T, rng *rand.Rand) {
 		synctest.Wait()
 	}
 	for key, s := range single {
+		for range inFlight[key] {
+			s.Release()
+			g.Release(key)
+		}
 		s.Resume()
 		g.Resume(key)
 	}

@@ -2,81 +2,117 @@ package shaper
 
 import "time"
 
-// An idle key is told by its TAT and its rate, and by how late its last callers were
-// woken, for as long as that matters.
+// An idle key is told by its TAT and its rate, and by what else of its past matters for as
+// long as TAT has not passed. All times are since the origin of its shard.
 type idle struct {
-	tat   int64 // in the ticks of its class, since the origin of its shard
+	tat   int64 // in the ticks of its class
 	class *class
-	lag   time.Duration
+	past  past
 }
 
-// leave reports whether a call leaves at a time since the origin of the shard.
-func (e *idle) leave(since time.Duration, cost int64) bool {
-	after, claimed, ok := e.class.ticks.LeaveLate(e.tat, since, cost, e.lag)
+// A past is what the calls of a key have left behind beside TAT. As a rule that is nothing.
+type past struct {
+	late  time.Duration // of a lateness: by
+	since time.Duration // of a lateness
+	debt  int64         // of a Shaper, if it is not 1
+}
+
+// leave reports whether a call leaves now.
+func (e *idle) leave(now time.Duration, cost int64) bool {
+	from := now
+	if e.past.late > 0 {
+		from = max(now-e.past.late, e.past.since)
+	}
+	after, due, ok := e.class.ticks.LeaveLate(e.tat, now, from, cost)
 	if !ok {
 		return false
 	}
 	e.tat = after
-	if !claimed {
-		e.lag = 0
+	if due == now || e.past.late == 0 {
+		e.past = past{}
+	} else {
+		e.past.since = due
+	}
+	if debt := debtOf(cost, e.class.fresh); debt > 1 {
+		e.past.debt = debt
 	}
 	return true
 }
 
-// forgetAt returns from when on the key cannot be told from a fresh one, since the
-// origin of the shard.
-func (e *idle) forgetAt() time.Duration { return e.class.ticks.DryAt(e.tat) + e.lag }
+// forgetAt returns from when on the key cannot be told from a fresh one.
+func (e *idle) forgetAt() time.Duration { return e.class.ticks.DryAt(e.tat) + e.past.late }
 
-// idleKeys are those of a shard. Most have the usual rate and were woken by nobody, and
-// to them there is nothing but TAT: a value of 8 bytes makes the map smaller and the
-// search faster. Each key is in one of the maps.
+// idleKeys are those of a shard. Most have the usual rate and no past, and to them there
+// is nothing but TAT: a value of 8 bytes makes the map smaller and the search faster. Each
+// key is in one of the maps.
 type idleKeys[K comparable] struct {
-	usual  map[K]int64
-	others map[K]idle
+	usual map[K]int64 // of the usual rate, without a past
+	rated map[K]rated // of another rate, without a past
+	past  map[K]idle
+}
+
+type rated struct {
+	tat   int64
+	class *class
 }
 
 func (k *idleKeys[K]) get(key K, usual *class) (idle, bool) {
 	if tat, known := k.usual[key]; known {
 		return idle{tat: tat, class: usual}, true
 	}
-	if len(k.others) == 0 {
-		return idle{}, false
+	if len(k.rated) > 0 {
+		if r, known := k.rated[key]; known {
+			return idle{tat: r.tat, class: r.class}, true
+		}
 	}
-	e, known := k.others[key]
-	return e, known
+	if len(k.past) > 0 {
+		e, known := k.past[key]
+		return e, known
+	}
+	return idle{}, false
 }
 
 // put adds a key, or changes it from what it was before.
 func (k *idleKeys[K]) put(key K, e, before idle, usual *class) {
-	if e.class == usual && e.lag == 0 {
-		if before.lag != 0 {
-			delete(k.others, key)
+	if before.class != e.class || (before.past == past{}) != (e.past == past{}) {
+		k.delete(key)
+	}
+	switch {
+	case e.past != past{}:
+		if k.past == nil {
+			k.past = make(map[K]idle)
 		}
+		k.past[key] = e
+	case e.class == usual:
 		if k.usual == nil {
 			k.usual = make(map[K]int64)
 		}
 		k.usual[key] = e.tat
-		return
+	default:
+		if k.rated == nil {
+			k.rated = make(map[K]rated)
+		}
+		k.rated[key] = rated{e.tat, e.class}
 	}
-	if k.others == nil {
-		k.others = make(map[K]idle)
-	}
-	k.others[key] = e
 }
 
 func (k *idleKeys[K]) delete(key K) {
 	delete(k.usual, key)
-	delete(k.others, key)
+	delete(k.rated, key)
+	delete(k.past, key)
 }
 
-func (k *idleKeys[K]) len() int { return len(k.usual) + len(k.others) }
+func (k *idleKeys[K]) len() int { return len(k.usual) + len(k.rated) + len(k.past) }
 
 // all calls f for each key; f may put or delete that key.
 func (k *idleKeys[K]) all(usual *class, f func(K, idle)) {
 	for key, tat := range k.usual {
 		f(key, idle{tat: tat, class: usual})
 	}
-	for key, e := range k.others {
+	for key, r := range k.rated {
+		f(key, idle{tat: r.tat, class: r.class})
+	}
+	for key, e := range k.past {
 		f(key, e)
 	}
 }

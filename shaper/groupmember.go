@@ -57,9 +57,9 @@ func (s *Shaper) adopt(e idle, origin time.Time) {
 	if e.class.exact {
 		e.class.ticks.Unpack(gcra, origin, e.tat)
 	}
-	s.gate, s.lag, s.life.state = gate{}, e.lag, open
+	s.gate, s.life.state, s.debt = gate{}, open, max(e.past.debt, 1)
+	s.late.by, s.late.since = e.past.late, origin.Add(e.past.since)
 	s.full, s.share = e.class.rate, whole
-	s.boundBacklogLocked()
 }
 
 // park returns all that distinguishes the Shaper from a fresh one, in ticks since the
@@ -79,19 +79,35 @@ func (s *Shaper) park(c *class, epoch time.Time, since, origin time.Duration) (e
 	if s.gate.reopening {
 		return e, endOf(s.forfeitedLocked().TAT().Sub(epoch)), false
 	}
-	e = idle{tat: c.ticks.Fresh(), class: c, lag: s.lag}
-	if c.exact {
+	e = idle{tat: c.ticks.Fresh(), class: c}
+	forgetAt := endOf(s.gcra.TAT().Sub(epoch)) + s.late.by
+	if forgetAt <= since {
+		return e, 0, true
+	}
+	if c.exact && s.late.by <= latestIdle {
 		if tat, ok := c.ticks.Pack(s.gcra, epoch.Add(origin)); ok {
 			e.tat = tat
+			e.past = s.pastLocked(epoch.Add(origin))
 			return e, 0, true
 		}
 	}
-	// TAT is too far ahead for ticks, or the class has none.
-	if dryAt := endOf(s.gcra.TAT().Sub(epoch)); dryAt > since-s.lag {
-		return e, dryAt, false
+	// TAT is too far ahead for ticks, or the lateness too long, or the class has none.
+	return e, forgetAt, false
+}
+
+// latestIdle is the longest lateness of an idle key: the ticks of a shard reach that far
+// back from its origin.
+const latestIdle = oldOrigin
+
+// pastLocked returns what matters beside TAT, since the origin.
+func (s *Shaper) pastLocked(origin time.Time) (p past) {
+	if s.late.by > 0 {
+		p.late, p.since = s.late.by, s.late.since.Sub(origin)
 	}
-	e.lag = 0
-	return e, 0, true
+	if s.debt > 1 {
+		p.debt = s.debt
+	}
+	return p
 }
 
 // endOf returns the end of the nanosecond that begins at d.

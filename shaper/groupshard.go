@@ -212,7 +212,7 @@ func (g *Group[K]) prepare(key K, now time.Duration) (*class, error) {
 }
 
 func (sh *shard[K]) addLocked(key K, e idle) {
-	sh.idle.put(key, e, idle{}, sh.group.usual)
+	sh.idle.put(key, e, e, sh.group.usual)
 	sh.sweeps.note(sh.origin + e.forgetAt())
 }
 

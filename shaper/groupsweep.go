@@ -95,6 +95,9 @@ func (sh *shard[K]) sweepLocked(now time.Duration) {
 		sh.sweeps.note(at)
 		before := e
 		e.tat = e.class.ticks.Advance(e.tat, moved)
+		if e.past.late > 0 {
+			e.past.since -= moved
+		}
 		sh.idle.put(key, e, before, sh.group.usual)
 	})
 	sh.origin = now
@@ -112,7 +115,7 @@ func (sh *shard[K]) shrinkLocked() {
 		return
 	}
 	var smaller idleKeys[K]
-	sh.idle.all(sh.group.usual, func(key K, e idle) { smaller.put(key, e, idle{}, sh.group.usual) })
+	sh.idle.all(sh.group.usual, func(key K, e idle) { smaller.put(key, e, e, sh.group.usual) })
 	sh.idle, sh.sweeps.peak = smaller, smaller.len()
 }
 

@@ -62,9 +62,10 @@ func (s *Shaper) Close() error {
 	s.lock()
 	defer s.unlock()
 	s.life.state = closed
+	now := s.time.now()
 	for s.line.head != nil {
-		s.dismissLocked(s.line.head, ErrClosed, 0)
+		s.dismissLocked(s.line.head, now, ErrClosed, 0)
 	}
-	s.dispatchLocked(s.time.now())
+	s.dispatchLocked(now)
 	return nil
 }

@@ -27,6 +27,7 @@ type config struct {
 	tolerance   *time.Duration
 	queue       int
 	maxDelay    time.Duration
+	maxBacklog  time.Duration
 	maxInFlight int64
 	inFlightSet bool
 	limits      []scheduler.Scheduler
@@ -51,15 +52,21 @@ func WithBurst(n int) Option { return func(c *config) { c.burst = &n } }
 // price of a lower rate with real timers. It is for [New] only.
 func WithTolerance(j time.Duration) Option { return func(c *config) { c.tolerance = &j } }
 
-// WithQueue sets how many calls may wait. A call that would wait as long as that
-// many units take at the rate is refused too, so a burst of calls on an idle
-// Shaper with WithQueue(c) and the default burst admits c of them. Of several rates
-// the slowest counts; windows have no rate, and bound no wait. The default is 1024.
+// WithQueue sets how many calls may wait, whatever they cost. Where a rate is the only
+// limit, what calls that have left still owe beyond the burst counts, too, as so many calls
+// of the cost of the latest one: so a burst of calls on an idle Shaper with WithQueue(c)
+// and the default burst admits c of them, the one that leaves at once included. The
+// default is 1024. To bound the wait, use [WithMaxDelay] or [WithMaxBacklog].
 func WithQueue(capacity int) Option { return func(c *config) { c.queue = capacity } }
 
 // WithMaxDelay refuses calls that would wait longer than d. The default is no
 // bound but the one of [WithQueue]. With 0 only calls that need not wait pass.
 func WithMaxDelay(d time.Duration) Option { return func(c *config) { c.maxDelay = d } }
+
+// WithMaxBacklog refuses calls, with [ErrQueueFull], that would wait longer than d for
+// the units of the limits alone: a hold or a pause does not count, as it does not mean
+// that too much was asked for. The default is no bound but the one of [WithQueue].
+func WithMaxBacklog(d time.Duration) Option { return func(c *config) { c.maxBacklog = d } }
 
 // WithMaxInFlight bounds how many calls of [Shaper.Acquire] and [Shaper.Do] are in
 // flight at a time. The next one leaves when the pace allows it and one of them has been
@@ -118,7 +125,7 @@ func WithRates[K comparable](f func(key K) scheduler.Rate) Option {
 }
 
 func configure(opts []Option) (config, error) {
-	c := config{queue: defaultQueue, maxDelay: math.MaxInt64}
+	c := config{queue: defaultQueue, maxDelay: math.MaxInt64, maxBacklog: math.MaxInt64}
 	for _, opt := range opts {
 		opt(&c)
 	}
@@ -135,6 +142,8 @@ func configure(opts []Option) (config, error) {
 		return c, fmt.Errorf("shaper: maximum of %d keys: must be at least 1", *c.maxKeys)
 	case c.maxDelay < 0:
 		return c, fmt.Errorf("shaper: maximum delay %v: must not be negative", c.maxDelay)
+	case c.maxBacklog < 0:
+		return c, fmt.Errorf("shaper: maximum backlog %v: must not be negative", c.maxBacklog)
 	case c.clockSet && c.clock == nil:
 		return c, errors.New("shaper: clock nil: must be a clock")
 	}

@@ -64,7 +64,6 @@ func (s *Shaper) setRateLocked(full scheduler.Rate, part share) error {
 		return fmt.Errorf("shaper: %w", err)
 	}
 	s.full, s.share = full, part
-	s.boundBacklogLocked()
 	s.dismissLateLocked(now)
 	s.dispatchLocked(now)
 	return nil
@@ -81,7 +80,7 @@ func (s *Shaper) dismissLateLocked(now time.Time) {
 		} else if due := s.dueLocked(now, ahead, c.cost); due.Before(s.time.epoch.Add(c.deadline)) {
 			ahead += c.cost
 		} else {
-			s.dismissLocked(c, ErrDeadline, due.Sub(now))
+			s.dismissLocked(c, now, ErrDeadline, due.Sub(now))
 		}
 		c = next
 	}

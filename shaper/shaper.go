@@ -3,7 +3,6 @@ package shaper
 import (
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 	"time"
 
@@ -18,32 +17,32 @@ import (
 // All methods are safe for concurrent use. An idle Shaper has no goroutine and no
 // armed timer, so it need not be closed.
 type Shaper struct {
-	capacity  int
-	maxDelay  time.Duration
-	tolerance time.Duration   // the schedule's; 0 if it tells none
-	gcra      *scheduler.GCRA // the schedule, if that is all that there is to it
-	stock     *stock
+	capacity   int
+	maxDelay   time.Duration
+	maxBacklog time.Duration
+	gcra       *scheduler.GCRA // the schedule, if that is all that there is to it
+	stock      *stock
 
 	express express
 
 	mu sync.Mutex // taken with lock and unlock
 	// Guarded by mu:
-	time       timeline
-	sched      scheduler.Scheduler // all limits together
-	pacer      scheduler.Scheduler // the one that SetRate changes
-	full       scheduler.Rate      // as set; the pacer runs at a share of it
-	share      share
-	maxBacklog time.Duration // the shortest wait that is refused; 0: none
-	line       line
-	refusals   map[*call]error // of calls that waited and do not know yet
-	nextDue    time.Time       // when the head is due, unless the line is paused
-	gate       gate
-	places     places
-	life       lifecycle
-	counts     counts
-	lag        time.Duration // how late those were who left the line last, up to the tolerance
-	alarm      alarm
-	laneOpen   bool // calls may leave without the lock; see express
+	time     timeline
+	sched    scheduler.Scheduler // all limits together
+	pacer    scheduler.Scheduler // the one that SetRate changes
+	full     scheduler.Rate      // as set; the pacer runs at a share of it
+	share    share
+	line     line
+	refusals map[*call]error // of calls that waited and do not know yet
+	nextDue  time.Time       // when the head was due, as of the latest look at it
+	gate     gate
+	places   places
+	life     lifecycle
+	counts   counts
+	late     lateness
+	debt     int64 // see fullLocked
+	alarm    alarm
+	laneOpen bool // calls may leave without the lock; see express
 }
 
 // New returns a Shaper that paces at the rate. Its defaults are a burst of 1, a
@@ -91,14 +90,16 @@ func NewFrom(s scheduler.Scheduler, opts ...Option) (*Shaper, error) {
 
 func newShaper(pacer scheduler.Scheduler, c config, base timebase, stock *stock) *Shaper {
 	s := &Shaper{
-		capacity: c.queue,
-		maxDelay: c.maxDelay,
-		time:     timeline{timebase: base},
-		sched:    pacer,
-		pacer:    pacer,
-		stock:    stock,
-		share:    whole,
-		places:   places{most: c.maxInFlight},
+		capacity:   c.queue,
+		maxDelay:   c.maxDelay,
+		maxBacklog: c.maxBacklog,
+		time:       timeline{timebase: base},
+		sched:      pacer,
+		pacer:      pacer,
+		stock:      stock,
+		share:      whole,
+		debt:       1,
+		places:     places{most: c.maxInFlight},
 	}
 	if rated, ok := pacer.(interface{ Rate() scheduler.Rate }); ok {
 		s.full = rated.Rate()
@@ -107,7 +108,7 @@ func newShaper(pacer scheduler.Scheduler, c config, base timebase, stock *stock)
 		s.sched = scheduler.All(append([]scheduler.Scheduler{pacer}, c.limits...)...)
 	}
 	if tolerant, ok := s.sched.(interface{ Tolerance() time.Duration }); ok {
-		s.tolerance = tolerant.Tolerance()
+		s.late.tolerance = tolerant.Tolerance()
 	}
 	s.gcra, _ = s.sched.(*scheduler.GCRA)
 	s.alarm = c.newAlarm(s.dispatch)
@@ -115,20 +116,6 @@ func newShaper(pacer scheduler.Scheduler, c config, base timebase, stock *stock)
 		changing.Notify(s.dispatch)
 	}
 	s.lock()
-	defer s.unlock()
-	s.boundBacklogLocked()
+	defer s.unlock() // opens the lane
 	return s
-}
-
-// boundBacklogLocked sets the wait from which on newcomers are refused: what the
-// capacity takes at the rate. A schedule that tells no rate (a window has no
-// emission interval), or delays nothing, is bounded by the number of waiting calls
-// alone, and so is one that would take centuries, of which a Duration cannot tell.
-func (s *Shaper) boundBacklogLocked() {
-	s.maxBacklog = 0
-	if rated, ok := s.sched.(interface{ Rate() scheduler.Rate }); ok {
-		if d := rated.Rate().For(int64(s.capacity)); d < math.MaxInt64 {
-			s.maxBacklog = d
-		}
-	}
 }

@@ -2,7 +2,10 @@ package shaper
 
 import (
 	"context"
+	"math"
 	"time"
+
+	"github.com/sluice-go/sluice/scheduler"
 )
 
 // Wait blocks until a call of one unit may leave, and returns nil then. The call
@@ -159,27 +162,24 @@ func (s *Shaper) admissibleLocked(cost int64) error {
 // leaveLocked lets a newcomer leave if nobody waits, nothing is held and it is
 // due.
 func (s *Shaper) leaveLocked(now time.Time, cost int64, place bool) bool {
-	if s.line.head != nil || !s.gate.openLocked(now) || place && !s.places.free() || s.sched.Next(now, 0, cost).After(now) {
+	if s.line.head != nil || !s.gate.open(now) || place && !s.places.free() || s.sched.Next(now, 0, cost).After(now) {
 		return false
 	}
-	s.departLocked(s.claimLocked(now, cost), now, cost, place)
+	s.departLocked(s.claimLocked(now, cost, place), now, cost, place)
 	return true
 }
 
-// claimLocked returns since when a call is due that need not wait.
-//
-// Callers who are woken late come back late, which would lower the rate of those who
-// call in a loop. Had they been woken on time, this call would have come that much
-// sooner; if it had to wait then, it is due when that wait would have ended. A line that
-// had run dry by then has no such claim, and those after it have none either.
-func (s *Shaper) claimLocked(now time.Time, cost int64) time.Time {
-	if s.lag > 0 && !s.gate.reopening {
-		sooner := now.Add(-s.lag)
+// claimLocked returns since when a newcomer is due that need not wait: the present, or the
+// end of the wait that it would have had, had its caller not been woken late before. A
+// line that had run dry by then has no such claim, and the calls after it have none either.
+func (s *Shaper) claimLocked(now time.Time, cost int64, place bool) time.Time {
+	if s.late.by > 0 && !s.gate.reopening {
+		sooner := s.earliestLocked(s.late.claim(now), place)
 		if due := s.sched.Next(sooner, 0, cost); due.After(sooner) {
 			return due
 		}
 	}
-	s.lag = 0
+	s.late.end()
 	return now
 }
 
@@ -194,8 +194,7 @@ func (s *Shaper) joinLocked(now, deadline time.Time, cost int64, place bool) (*c
 	}
 	// Behind a pause nothing may be in the way, but to wait it has all the same.
 	delay := max(due.Sub(now), 1)
-	full := s.line.len >= s.capacity || s.maxBacklog > 0 && backlog >= s.maxBacklog
-	if full || !s.line.fits(cost) {
+	if s.fullLocked(now) || backlog > s.maxBacklog || !s.line.fits(cost) {
 		return nil, s.refuseLocked(ErrQueueFull, cost, delay)
 	}
 	if delay > s.maxDelay {
@@ -218,6 +217,33 @@ func (s *Shaper) joinLocked(now, deadline time.Time, cost int64, place bool) (*c
 		s.dispatchLocked(now)
 	}
 	return c, nil
+}
+
+// fullLocked reports whether the line holds as many calls as it may. A [scheduler.GCRA]
+// may owe time beyond its burst, from calls that have left; that counts as so many calls
+// of the cost of the latest one. So a burst of calls on an idle Shaper is cut where the
+// line would be full had all of them joined it.
+func (s *Shaper) fullLocked(now time.Time) bool {
+	room := int64(s.capacity - s.line.len)
+	if room <= 0 || s.gcra == nil {
+		return room <= 0
+	}
+	n := s.debt
+	if n > math.MaxInt64/room {
+		return false // no debt is that long
+	}
+	most := s.gcra.Rate().For(room * n)
+	return 0 < most && most < math.MaxInt64 && s.gcra.Next(now, 0, n).Sub(now) >= most
+}
+
+// debtOf returns the cost that counts as the latest one when a call has left. One within
+// the burst leaves only once all debts beyond the burst are paid, and its own cannot be
+// told from that of a single unit.
+func debtOf(cost int64, g *scheduler.GCRA) int64 {
+	if g == nil || cost <= g.Burst() {
+		return 1
+	}
+	return cost
 }
 
 // dueLocked predicts when a call leaves that has ahead units in front of it. If the
@@ -289,12 +315,12 @@ func (s *Shaper) abandon(c *call) bool {
 		return false
 	}
 	wasHead := s.line.head == c
-	s.line.remove(c)
-	s.alarm.forget(c)
+	now := s.time.now()
+	s.withdrawLocked(c, now)
 	s.stock.put(c)
 	s.counts.cancelled++
 	if wasHead {
-		s.dispatchLocked(s.time.now())
+		s.dispatchLocked(now)
 	}
 	return true
 }

@@ -23,6 +23,7 @@ type Call struct {
 	At      *big.Rat // when it left
 
 	cost     int64
+	place    bool // it needs a place in flight
 	arrived  *big.Rat
 	deadline *big.Rat // nil: none
 }
@@ -32,6 +33,7 @@ type Call struct {
 type Line struct {
 	GCRA     GCRA
 	Capacity int
+	Places   int // how many may be in flight; 0: no bound
 
 	// Late is how late the timer fires that was set for an instant, in ns. It must
 	// depend on that instant alone. Nil means never.
@@ -46,12 +48,21 @@ type Line struct {
 	paused    bool
 	openAt    *big.Rat
 	reopening bool
-	lag       *big.Rat // how late the first of those was who left the line last
+	inFlight  int
+	freedAt   *big.Rat // when a place became free after all had been taken
+	latest    int64    // the cost of the last call or charge that left
+
+	// What a caller may claim that comes late because its call before was let go late.
+	lag   *big.Rat // how late the first of those was that left the line last
+	since *big.Rat // no call of the line was due before
 }
 
 // NewLine returns an empty line at instant 0.
 func NewLine(g GCRA, capacity int) *Line {
-	return &Line{GCRA: g, Capacity: capacity, now: new(big.Rat), openAt: new(big.Rat), lag: new(big.Rat)}
+	return &Line{
+		GCRA: g, Capacity: capacity, latest: 1,
+		now: new(big.Rat), openAt: new(big.Rat), freedAt: new(big.Rat), lag: new(big.Rat), since: new(big.Rat),
+	}
 }
 
 // Advance lets time pass until t: calls leave when a timer fires for them and are
@@ -93,25 +104,35 @@ func (l *Line) Advance(t *big.Rat) {
 
 // headDue returns when the head of the line is due, or nil if it waits for no time.
 func (l *Line) headDue() *big.Rat {
-	if len(l.waiting) == 0 || l.paused {
+	if len(l.waiting) == 0 || l.paused || l.waiting[0].place && l.full() {
 		return nil
 	}
-	head := l.waiting[0]
-	return l.GCRA.Due(latest(head.arrived, l.openAt), head.cost)
+	return l.due(l.waiting[0], l.waiting[0].arrived)
 }
 
-// pass lets everybody leave who is due by now.
+// due returns when a call is due that is next and has asked since the given instant.
+func (l *Line) due(c *Call, since *big.Rat) *big.Rat {
+	since = latest(latest(since, l.openAt), l.since)
+	if c.place {
+		since = latest(since, l.freedAt)
+	}
+	return l.GCRA.Due(since, c.cost)
+}
+
+func (l *Line) full() bool { return l.Places > 0 && l.inFlight == l.Places }
+
+// pass lets every call leave that is due by now.
 func (l *Line) pass() {
 	for first := true; ; first = false {
 		due := l.headDue()
 		if due == nil || due.Cmp(l.now) > 0 {
 			return
 		}
+		head := l.waiting[0]
+		l.leave(head, due)
 		if first {
 			l.lag = l.lateness(due)
 		}
-		head := l.waiting[0]
-		l.leave(head, due)
 		l.remove(head, Left)
 	}
 }
@@ -129,13 +150,26 @@ func (l *Line) lateness(due *big.Rat) *big.Rat {
 	return lag
 }
 
-// giveUp cancels a call. Whoever becomes head by that is looked at.
+// giveUp cancels a call. The one that becomes head by that is looked at.
 func (l *Line) giveUp(c *Call) {
 	wasHead := l.waiting[0] == c
-	l.remove(c, Cancelled)
+	l.withdraw(c, Cancelled)
 	if wasHead {
 		l.pass()
 	}
+}
+
+// withdraw takes a call out of the line that does not leave. If it was the head, none of
+// those behind it was due before now, or before the head itself was.
+func (l *Line) withdraw(c *Call, o Outcome) {
+	if l.waiting[0] == c {
+		at := l.now
+		if due := l.headDue(); due != nil && due.Cmp(at) < 0 {
+			at = due
+		}
+		l.since = latest(l.since, at)
+	}
+	l.remove(c, o)
 }
 
 // leave lets a call leave now that was due at due.
@@ -145,17 +179,23 @@ func (l *Line) leave(c *Call, due *big.Rat) {
 		left = due
 	}
 	l.charge(due, left, c.cost)
+	l.since = latest(due, new(big.Rat).Sub(left, Instant(int64(l.GCRA.Tolerance))))
+	if c.place {
+		l.inFlight++
+	}
 	c.At = left
 }
 
 // charge applies the rule for the first call behind a closed gate: it leaves at
-// once, and the next unit T later, so its cost is all that the bucket holds then.
+// once, and the next unit T later, so its cost is all that the bucket holds then. Nor can
+// a caller that was late before have come back meanwhile.
 func (l *Line) charge(due, left *big.Rat, cost int64) {
-	if l.reopening {
-		l.reopening = false
+	if l.reopening && l.openAt.Cmp(l.now) <= 0 && !l.paused {
+		l.reopening, l.lag = false, new(big.Rat)
 		l.GCRA.TAT = l.evened(l.openAt, cost)
 	}
 	l.GCRA.Leave(due, left, cost)
+	l.latest = cost
 }
 
 // evened returns TAT if the bucket holds no more than cost at the given instant.
@@ -169,39 +209,78 @@ func (l *Line) evened(at *big.Rat, cost int64) *big.Rat {
 }
 
 // Arrive adds a call at t, which may leave at once or be refused.
-func (l *Line) Arrive(t *big.Rat, cost int64, deadline *big.Rat) *Call {
+func (l *Line) Arrive(t *big.Rat, cost int64, place bool, deadline *big.Rat) *Call {
 	l.Advance(t)
 	l.pass()
-	c := &Call{cost: cost, arrived: t, deadline: deadline}
-	if len(l.waiting) == 0 && !l.paused && l.openAt.Cmp(t) <= 0 && l.GCRA.Due(t, cost).Cmp(t) <= 0 {
-		due := t
-		// Had the line left on time, this call would have come sooner by as much. If
-		// it had to wait then, it is due at the end of that wait. If not, the line had
-		// run dry, and nobody after it can say so either.
-		sooner := new(big.Rat).Sub(t, l.lag)
-		if waited := l.GCRA.Due(sooner, cost); !l.reopening && waited.Cmp(sooner) > 0 {
-			due = waited
-		} else {
-			l.lag = new(big.Rat)
-		}
-		l.leave(c, due)
-		c.Outcome = Left
-		return c
-	}
-	var ahead int64
-	for _, w := range l.waiting {
-		ahead += w.cost
-	}
-	backlog := new(big.Rat).Sub(predict(l.GCRA, t, ahead, cost), t)
+	c := &Call{cost: cost, place: place, arrived: t, deadline: deadline}
 	switch {
-	case len(l.waiting) >= l.Capacity,
-		backlog.Cmp(l.GCRA.units(int64(l.Capacity))) >= 0,
-		l.late(c, ahead):
+	case l.leavesAtOnce(c):
+		c.Outcome = Left
+	case l.crowded(), deadline != nil && l.foresee(c, l.ahead()).Cmp(deadline) >= 0:
 		c.Outcome = Refused
-		return c
+	default:
+		l.waiting = append(l.waiting, c)
 	}
-	l.waiting = append(l.waiting, c)
 	return c
+}
+
+// Allow reports whether a call may leave at t, and lets it leave then.
+func (l *Line) Allow(t *big.Rat, cost int64) bool {
+	l.Advance(t)
+	l.pass()
+	return l.leavesAtOnce(&Call{cost: cost, arrived: t})
+}
+
+// Delay returns what a call of one unit would wait that comes at t.
+func (l *Line) Delay(t *big.Rat) *big.Rat {
+	l.Advance(t)
+	l.pass()
+	return new(big.Rat).Sub(l.foresee(&Call{cost: 1}, l.ahead()), t)
+}
+
+// leavesAtOnce lets a newcomer leave that need not wait.
+func (l *Line) leavesAtOnce(c *Call) bool {
+	if len(l.waiting) > 0 || l.paused || c.place && l.full() || l.due(c, l.now).Cmp(l.now) > 0 {
+		return false
+	}
+	due := l.now
+	// Had the line left on time, this call would have come sooner by as much. If it had
+	// to wait then, it is due at the end of that wait. If not, the line had run dry, and
+	// no call after it can say so either.
+	sooner := new(big.Rat).Sub(l.now, l.lag)
+	asked := latest(latest(sooner, l.openAt), l.since)
+	if c.place {
+		asked = latest(asked, l.freedAt)
+	}
+	if waited := l.GCRA.Due(asked, c.cost); !l.reopening && l.lag.Sign() > 0 && waited.Cmp(asked) > 0 {
+		due = waited
+	} else {
+		l.lag = new(big.Rat)
+	}
+	l.leave(c, due)
+	return true
+}
+
+// crowded reports whether the line has no room: it holds as many calls as it may, counting
+// what is owed beyond the burst as calls of the cost of the last one that left.
+func (l *Line) crowded() bool {
+	calls := Instant(int64(len(l.waiting)))
+	if g := &l.GCRA; g.TAT != nil && g.T.Sign() > 0 {
+		owed := new(big.Rat).Sub(g.TAT, l.now)
+		owed.Sub(owed, g.units(g.Burst-min(l.latest, g.Burst)))
+		if owed.Sign() > 0 {
+			calls.Add(calls, owed.Quo(owed, g.units(l.latest)))
+		}
+	}
+	return calls.Cmp(Instant(int64(l.Capacity))) >= 0
+}
+
+// ahead returns the units of the waiting calls.
+func (l *Line) ahead() (units int64) {
+	for _, w := range l.waiting {
+		units += w.cost
+	}
+	return units
 }
 
 // predict returns when a call of the given cost leaves after those ahead, if nothing
@@ -217,12 +296,9 @@ func predict(g GCRA, t *big.Rat, ahead, cost int64) *big.Rat {
 	return latest(t, g.Due(t, cost))
 }
 
-// late reports whether a call cannot leave before its deadline. A pause counts as
-// if it ended now.
-func (l *Line) late(c *Call, ahead int64) bool {
-	if c.deadline == nil {
-		return false
-	}
+// foresee returns when a call would leave behind so many units of the line. A pause counts
+// as if it ended now, and a place as if one were free.
+func (l *Line) foresee(c *Call, ahead int64) *big.Rat {
 	g, opens := l.GCRA, latest(l.now, l.openAt)
 	if l.paused || l.reopening {
 		first := c
@@ -235,7 +311,7 @@ func (l *Line) late(c *Call, ahead int64) bool {
 		}
 		g.TAT = l.evened(since, first.cost)
 	}
-	return predict(g, opens, ahead, c.cost).Cmp(c.deadline) >= 0
+	return predict(g, opens, ahead, c.cost)
 }
 
 // Cancel removes a call at t if it waits.
@@ -249,7 +325,7 @@ func (l *Line) Cancel(t *big.Rat, c *Call) {
 // SetInterval changes the rate at t.
 func (l *Line) SetInterval(t, interval *big.Rat) {
 	l.Advance(t)
-	l.pass() // who is due already leaves at the old rate
+	l.pass() // what is due already leaves at the old rate
 	// What was saved up behind a gate and forfeited has been saved up again since.
 	if l.reopening && !l.paused && l.openAt.Cmp(t) <= 0 && l.evened(l.openAt, 1).Cmp(t) < 0 {
 		l.reopening, l.lag = false, new(big.Rat)
@@ -257,6 +333,26 @@ func (l *Line) SetInterval(t, interval *big.Rat) {
 	l.GCRA.SetInterval(t, interval)
 	l.dismissLate()
 	l.pass()
+}
+
+// Charge records a call at t that has left without asking.
+func (l *Line) Charge(t *big.Rat, cost int64) {
+	l.Advance(t)
+	l.charge(t, t, cost)
+	l.since = latest(l.since, t)
+	l.dismissLate()
+	l.pass()
+}
+
+// Release says that a call is no more in flight.
+func (l *Line) Release(t *big.Rat) {
+	l.Advance(t)
+	wasFull := l.full()
+	l.inFlight--
+	if wasFull {
+		l.freedAt = t
+		l.pass()
+	}
 }
 
 // Pause stops the line at t.
@@ -283,11 +379,12 @@ func (l *Line) Hold(t, until *big.Rat) {
 	}
 }
 
+// dismissLate refuses the calls that cannot leave before their deadlines any more.
 func (l *Line) dismissLate() {
 	var ahead int64
 	for _, c := range slices.Clone(l.waiting) {
-		if l.late(c, ahead) {
-			l.remove(c, Refused)
+		if c.deadline != nil && l.foresee(c, ahead).Cmp(c.deadline) >= 0 {
+			l.withdraw(c, Refused)
 		} else {
 			ahead += c.cost
 		}
