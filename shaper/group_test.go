@@ -57,11 +57,12 @@ func canceledSoon(t *testing.T) context.Context {
 func groupRate(key int) scheduler.Rate {
 	return []scheduler.Rate{
 		scheduler.PerSecond(3), scheduler.Per(1<<20+7, time.Hour), scheduler.PerSecond(999_983), scheduler.PerSecond(7),
-	}[key%4]
+		scheduler.PerSecond(1000),
+	}[key%5]
 }
 
 func groupRun(t *testing.T, rng *rand.Rand) {
-	const keys = 6
+	const keys = 8
 	opts := []shaper.Option{
 		shaper.WithBurst(1 + rng.IntN(2)*rng.IntN(6)), shaper.WithQueue([]int{3, 1024}[rng.IntN(2)]),
 	}
@@ -86,7 +87,7 @@ func groupRun(t *testing.T, rng *rand.Rand) {
 	ours, theirs := newRecorder(), newRecorder()
 	var giveUp []context.CancelFunc
 	for range 60 {
-		switch rng.IntN(4) {
+		switch rng.IntN(5) {
 		case 0:
 			pass(time.Duration(rng.Int64N(int64(time.Second))))
 		case 1:
@@ -95,12 +96,14 @@ func groupRun(t *testing.T, rng *rand.Rand) {
 			if rng.IntN(20) == 0 {
 				pass(20 * time.Minute)
 			}
+		case 3:
+			pass(time.Duration(rng.Int64N(int64(10 * ms))))
 		}
 		key := rng.IntN(keys)
 		s := single[key]
 		switch rng.IntN(22) {
 		case 0:
-			r := []scheduler.Rate{groupRate(key), scheduler.PerSecond(5)}[rng.IntN(2)]
+			r := []scheduler.Rate{groupRate(key), scheduler.PerSecond(5), scheduler.PerSecond(100)}[rng.IntN(3)]
 			require.NoError(t, s.SetRate(r))
 			require.NoError(t, g.SetRate(key, r))
 		case 1:

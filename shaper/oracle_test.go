@@ -44,9 +44,16 @@ type oracleCall struct {
 	released bool
 }
 
-func randomRate(rng *rand.Rand) (units int64, period time.Duration) {
-	return []int64{1, 3, 7, 60, 333}[rng.IntN(5)],
-		[]time.Duration{time.Second, time.Second, time.Second, time.Minute, 250 * ms}[rng.IntN(5)]
+func randomPeriod(rng *rand.Rand) time.Duration {
+	return []time.Duration{time.Second, time.Second, time.Second, time.Minute, 250 * ms}[rng.IntN(5)]
+}
+
+// units returns those of a random rate.
+func (o *oracleRun) units() int64 {
+	if o.dense {
+		return []int64{1000, 333, 1000, 10}[o.rng.IntN(4)]
+	}
+	return []int64{1, 3, 7, 60, 333}[o.rng.IntN(5)]
 }
 
 // An oracleRun lets the same happen to a Shaper and to the model.
@@ -56,6 +63,7 @@ type oracleRun struct {
 	r        *recorder
 	s        *shaper.Shaper
 	m        *oracle.Line
+	dense    bool // lateness is long beside T
 	period   time.Duration
 	interval time.Duration // T at the start
 	places   bool
@@ -65,13 +73,17 @@ type oracleRun struct {
 
 func newOracleRun(t *testing.T, rng *rand.Rand) *oracleRun {
 	o := &oracleRun{t: t, rng: rng, r: newRecorder()}
-	late := rng.IntN(2) == 0
-	units, period := randomRate(rng)
-	if late && rng.IntN(2) == 0 {
-		units, period = 333, 250*ms // so that several leave when a timer is late
+	late := rng.IntN(3) > 0
+	o.dense = late && rng.IntN(2) == 0
+	units, period := o.units(), randomPeriod(rng)
+	if o.dense {
+		units, period = 1000, time.Second
 	}
 	burst := 1 + rng.IntN(2)*rng.IntN(6)
 	tolerance := time.Duration(rng.IntN(2)) * 5 * ms
+	if o.dense {
+		tolerance = 5 * ms
+	}
 	capacity := []int{3, 8, 1024}[rng.IntN(3)]
 	rate := scheduler.Per(units, period)
 	o.period, o.interval = period, rate.Interval()
@@ -131,7 +143,7 @@ func (o *oracleRun) step() {
 	at, s, m := oracle.Instant(int64(o.now())), o.s, o.m
 	switch o.rng.IntN(20) {
 	case 0:
-		units, _ := randomRate(o.rng)
+		units := o.units()
 		m.SetInterval(at, oracle.Interval(units, o.period))
 		require.NoError(o.t, s.SetRate(scheduler.Per(units, o.period)))
 	case 1:

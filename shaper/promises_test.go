@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sluice-go/sluice/internal/trial"
 	"github.com/sluice-go/sluice/scheduler"
 	"github.com/sluice-go/sluice/shaper"
 )
@@ -22,15 +23,11 @@ import (
 // Random arrivals, idle spells, holds, cancels and stalls: whatever happens, no
 // window holds more than the shape allows.
 func TestPromise1Shape(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	for i := range 100 {
-		rng := rand.New(rand.NewPCG(seed, uint64(i)))
+	trial.Run(t, 100, func(t *testing.T, rng *rand.Rand) {
 		synctest.Test(t, func(t *testing.T) {
-			units, period := randomRate(rng)
-			rate := scheduler.Per(units, period)
+			rate := scheduler.Per([]int64{1, 3, 7, 60, 333}[rng.IntN(5)], randomPeriod(rng))
 			burst, tolerance := 1+rng.IntN(5), time.Duration(rng.IntN(2))*5*ms
-			lateness := rand.New(rand.NewPCG(seed, uint64(-i)))
+			lateness := rand.New(rand.NewPCG(rng.Uint64(), 0))
 			s := newShaper(t, rate, shaper.WithBurst(burst), shaper.WithTolerance(tolerance),
 				shaper.WithClock(lateClock(func() time.Duration {
 					if lateness.IntN(20) == 0 {
@@ -59,7 +56,7 @@ func TestPromise1Shape(t *testing.T) {
 			assert.Greater(t, len(left), 20)
 			assertShape(t, left, rate, burst, tolerance)
 		})
-	}
+	})
 }
 
 func TestPromise2NeverEarly(t *testing.T) {
