@@ -16,6 +16,7 @@ func (s *Shaper) Charge(cost int) {
 	if s.gate.open(now) {
 		s.passGateLocked(int64(cost)) // it may be the first behind a gate
 	}
+	s.claimLocked(now, int64(cost), false) // a line that had run dry has no claim any more
 	s.sched.Commit(now, now, int64(cost))
 	s.late.passed(now)
 	s.debt = int64(cost)

@@ -243,22 +243,23 @@ func (l *Line) leavesAtOnce(c *Call) bool {
 	if len(l.waiting) > 0 || l.paused || c.place && l.full() || l.due(c, l.now).Cmp(l.now) > 0 {
 		return false
 	}
-	due := l.now
-	// Had the line left on time, this call would have come sooner by as much. If it had
-	// to wait then, it is due at the end of that wait. If not, the line had run dry, and
-	// no call after it can say so either.
-	sooner := new(big.Rat).Sub(l.now, l.lag)
-	asked := latest(latest(sooner, l.openAt), l.since)
-	if c.place {
-		asked = latest(asked, l.freedAt)
-	}
-	if waited := l.GCRA.Due(asked, c.cost); !l.reopening && l.lag.Sign() > 0 && waited.Cmp(asked) > 0 {
-		due = waited
-	} else {
-		l.lag = new(big.Rat)
-	}
-	l.leave(c, due)
+	l.leave(c, l.claim(c))
 	return true
+}
+
+// claim returns when a call is due that leaves now and need not wait. Had the line left on
+// time, it would have come sooner by as much. If it had to wait then, it is due at the end
+// of that wait. If not, the line had run dry, and no call after it can say so either.
+func (l *Line) claim(c *Call) *big.Rat {
+	sooner := latest(latest(new(big.Rat).Sub(l.now, l.lag), l.openAt), l.since)
+	if c.place {
+		sooner = latest(sooner, l.freedAt)
+	}
+	if due := l.GCRA.Due(sooner, c.cost); !l.reopening && l.lag.Sign() > 0 && due.Cmp(sooner) > 0 {
+		return due
+	}
+	l.lag = new(big.Rat)
+	return l.now
 }
 
 // crowded reports whether the line has no room: it holds as many calls as it may, counting
@@ -338,6 +339,7 @@ func (l *Line) SetInterval(t, interval *big.Rat) {
 // Charge records a call at t that has left without asking.
 func (l *Line) Charge(t *big.Rat, cost int64) {
 	l.Advance(t)
+	l.claim(&Call{cost: cost})
 	l.charge(t, t, cost)
 	l.since = latest(l.since, t)
 	l.dismissLate()
