@@ -35,9 +35,11 @@ var ErrTooManyKeys = errors.New("shaper: too many keys")
 type Group[K comparable] struct {
 	config config
 	time   timebase
-	usual  *class                 // of the rate of the Group
-	rateOf func(K) scheduler.Rate // nil: all have that one
+	usual  *class // of the rate of the Group
+	rates  atomic.Pointer[rates[K]]
 	others classes
+	// reviewed is when all keys were compared with what rates say, since the epoch.
+	reviewed atomic.Int64
 
 	seed   maphash.Seed
 	shards []shard[K]
@@ -66,13 +68,11 @@ func NewGroup[K comparable](r scheduler.Rate, opts ...Option) (*Group[K], error)
 	if c.maxKeys != nil {
 		g.keys.most = int64(*c.maxKeys)
 	}
-	if c.rates != nil {
-		of, ok := c.rates.(func(K) scheduler.Rate)
-		if !ok || of == nil {
-			return nil, fmt.Errorf("shaper: rates by a %T: the keys are of type %T", c.rates, *new(K))
-		}
-		g.rateOf = of
+	of, ok := c.rates.(func(K) scheduler.Rate)
+	if c.rates != nil && (!ok || of == nil) {
+		return nil, fmt.Errorf("shaper: rates by a %T: the keys are of type %T", c.rates, *new(K))
 	}
+	g.rates.Store(&rates[K]{of})
 	g.config = c
 	g.time = newTimebase(c.clock)
 	g.stock.timed = c.timed()
@@ -177,12 +177,6 @@ func (g *Group[K]) Resume(key K) { g.look(key, (*Shaper).Resume) }
 // made.
 func (g *Group[K]) Charge(key K, cost int) error {
 	return g.change(key, func(s *Shaper) error { s.Charge(cost); return nil })
-}
-
-// SetRate is [Shaper.SetRate] for the key. A key whose rate differs from the one that it
-// was made with is remembered until that one is set again.
-func (g *Group[K]) SetRate(key K, r scheduler.Rate) error {
-	return g.change(key, func(s *Shaper) error { return s.SetRate(r) })
 }
 
 // Scale is [Shaper.Scale] for the key, which is remembered until it has all of its rate

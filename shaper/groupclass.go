@@ -1,7 +1,6 @@
 package shaper
 
 import (
-	"fmt"
 	"sync"
 
 	"github.com/sluice-go/sluice/scheduler"
@@ -54,21 +53,4 @@ func (cs *classes) get(r scheduler.Rate, c *config) (*class, error) {
 	}
 	cs.byRate[r] = made
 	return made, nil
-}
-
-// classOf returns the class of a new key. It calls the function of the user's, so no
-// lock may be held.
-func (g *Group[K]) classOf(key K) (*class, error) {
-	if g.rateOf == nil {
-		return g.usual, nil
-	}
-	r := g.rateOf(key)
-	if r == g.usual.rate {
-		return g.usual, nil
-	}
-	class, err := g.others.get(r, &g.config)
-	if err != nil {
-		return nil, fmt.Errorf("%w (from the function of WithRates)", err)
-	}
-	return class, nil
 }

@@ -2,7 +2,6 @@ package shaper
 
 import (
 	"errors"
-	"fmt"
 	"hash/maphash"
 	"sync"
 	"time"
@@ -151,64 +150,50 @@ func (sh *shard[K]) release(key K, m *member) {
 	}
 }
 
-var errNotEqual = errors.New("shaper: a key that differs from itself can be found by nobody")
+var errNotEqual = errors.New("shaper: a key that differs from itself can never be found")
 
 // makeLocked makes the key if there is none. It returns the member of one that is bound,
-// and nil if it is idle.
+// and nil if it is idle. It may let go of the lock meanwhile.
 func (sh *shard[K]) makeLocked(key K, now time.Duration) (*member, error) {
-	if m := sh.bound[key]; m != nil {
-		return m, nil
-	}
-	if _, known := sh.idle.get(key, sh.group.usual); known {
-		return nil, nil
-	}
-	class := sh.group.usual
-	reserved := sh.group.rateOf == nil && sh.group.keys.reserve()
-	if !reserved {
-		var err error
-		class, err = sh.prepareUnlocked(key, now)
-		m := sh.bound[key]
-		if _, known := sh.idle.get(key, sh.group.usual); known || m != nil {
-			if err == nil {
-				sh.group.keys.free(1) // somebody else has made it meanwhile
-			}
-			return m, nil
+	var made newKey[K]
+	for {
+		if sh.hasLocked(key) {
+			made.abandon(sh.group) // another caller has made it meanwhile
+			return sh.bound[key], nil
 		}
-		if err != nil {
+		if made.place && made.rates == sh.group.rates.Load() || !made.place && made.prepareAtOnce(sh.group) {
+			break
+		}
+		// A call that finds the key made by another does not mind an error of this.
+		if err := sh.prepareUnlocked(&made, key, now); err != nil && !sh.hasLocked(key) {
+			made.abandon(sh.group)
 			return nil, err
 		}
 	}
 	if key != key {
-		sh.group.keys.free(1)
+		made.abandon(sh.group)
 		return nil, errNotEqual
 	}
 	sh.growLocked(now)
-	e := idle{tat: class.ticks.Fresh(), class: class}
-	if !class.exact {
+	e := idle{tat: made.class.ticks.Fresh(), class: made.class}
+	if !made.class.exact {
 		return sh.bindLocked(key, e), nil
 	}
 	sh.addLocked(key, e)
 	return nil, nil
 }
 
-// prepareUnlocked is prepare, for which it lets go of the lock: the function of the
-// user's, and the locks of other shards, need it free.
-func (sh *shard[K]) prepareUnlocked(key K, now time.Duration) (*class, error) {
+// prepareUnlocked lets go of the lock to prepare a new key: the function of the user's,
+// and the locks of other shards, need it free.
+func (sh *shard[K]) prepareUnlocked(made *newKey[K], key K, now time.Duration) error {
 	sh.mu.Unlock()
 	defer sh.mu.Lock() // even if that function panics
-	return sh.group.prepare(key, now)
+	return made.prepare(sh.group, key, now)
 }
 
-// prepare finds the class of a new key and a place for it. No lock may be held.
-func (g *Group[K]) prepare(key K, now time.Duration) (*class, error) {
-	class, err := g.classOf(key)
-	if err != nil {
-		return nil, err
-	}
-	if !g.keys.reserve() && !g.makeRoom(now) {
-		return nil, fmt.Errorf("%w: all %d still owe something, wait or are held", ErrTooManyKeys, g.keys.most)
-	}
-	return class, nil
+func (sh *shard[K]) hasLocked(key K) bool {
+	_, known := sh.idle.get(key, sh.group.usual)
+	return known || sh.bound[key] != nil
 }
 
 func (sh *shard[K]) addLocked(key K, e idle) {

@@ -37,6 +37,7 @@ type KeyState struct {
 func (g *Group[K]) Len() int {
 	now := g.time.since()
 	for i := range g.shards {
+		g.review(&g.shards[i])
 		g.shards[i].sweep(now)
 	}
 	return int(g.keys.n.Load())

@@ -130,7 +130,7 @@ func (g *Group[K]) makeRoom(now time.Duration) bool {
 			return true
 		}
 	}
-	return false
+	return g.reviewNowAndThen(now) && g.keys.reserve()
 }
 
 // sweepIfDue reports whether a key could be forgotten, and then looks for all of them.

@@ -117,9 +117,11 @@ func WithMaxKeys(n int) Option { return func(c *config) { c.maxKeys = &n } }
 // WithRates gives each key of a [Group] a rate of its own: what f returns for it. K is
 // the type of the keys. It is for [NewGroup] only.
 //
-// f is called without a lock, by those who call the Group, when a key is made; that may
-// be again when it has been forgotten. It must be safe for concurrent use. An invalid
-// rate is the error of the call that needed the key.
+// f is called without a lock, on the goroutine of a call, when a key is made; that may be
+// again when it has been forgotten, and to find out whether it can be. It must be safe for
+// concurrent use. An invalid rate is the error of the call that needed the key. If f comes
+// to say something else, [Group.Refresh] and [Group.SetRates] make it so for keys that
+// are remembered.
 func WithRates[K comparable](f func(key K) scheduler.Rate) Option {
 	return func(c *config) { c.rates = f }
 }
