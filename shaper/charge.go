@@ -13,6 +13,7 @@ func (s *Shaper) Charge(cost int) {
 	s.lock()
 	defer s.unlock()
 	now := s.time.now()
+	s.unusedLocked(now)
 	if s.gate.open(now) {
 		s.passGateLocked(int64(cost)) // it may be the first behind a gate
 	}
@@ -22,6 +23,7 @@ func (s *Shaper) Charge(cost int) {
 	s.debt = int64(cost)
 	s.counts.submitted++
 	s.counts.left++
+	s.counts.units += int64(cost)
 	s.dismissLateLocked(now)
 	s.dispatchLocked(now)
 }

@@ -14,6 +14,7 @@ func (s *Shaper) dispatch() {
 // schedule, let it leave or set the alarm. Whatever changes the line, the schedule
 // or the gate calls it afterwards.
 func (s *Shaper) dispatchLocked(now time.Time) {
+	s.unusedLocked(now)
 	first := true
 	for c := s.line.head; c != nil; c = s.line.head {
 		due, ok := s.headDueLocked(now)
@@ -38,13 +39,18 @@ func (s *Shaper) dispatchLocked(now time.Time) {
 	s.life.noteLocked(s.line.len)
 }
 
+// standsLocked reports whether the head waits for no instant, but for a resume or a place.
+func (s *Shaper) standsLocked() bool {
+	return s.gate.paused || s.line.head.place && !s.places.free()
+}
+
 // headDueLocked returns when the head is due. It returns false if no instant can be told,
 // as the head waits for a resume or a place.
 func (s *Shaper) headDueLocked(now time.Time) (due time.Time, ok bool) {
-	c := s.line.head
-	if s.gate.paused || c.place && !s.places.free() {
+	if s.standsLocked() {
 		return time.Time{}, false
 	}
+	c := s.line.head
 	// Ask for the time since when it could leave, not for now: if the timer was late, the
 	// schedule shall know by how much.
 	due = s.sched.Next(s.earliestLocked(s.time.epoch.Add(c.arrived), c.place), 0, c.cost)
@@ -75,6 +81,7 @@ func (s *Shaper) departLocked(due, now time.Time, cost int64, place bool) {
 	s.late.left(due, now)
 	s.debt = debtOf(cost, s.gcra)
 	s.counts.left++
+	s.counts.units += cost
 	if place {
 		s.places.taken++
 	}

@@ -17,6 +17,7 @@ type express struct {
 	lane atomic.Pointer[lane] // nil: none yet, or none possible
 	_    [56]byte             // what every call reads is not on the cache line of what each writes
 	left atomic.Int64         // the calls that left this way
+	more atomic.Int64         // their units beyond one each
 }
 
 // A lane is for one rate and one origin.
@@ -26,6 +27,7 @@ type lane struct {
 	burst  int64
 	origin time.Duration // since the epoch of the Shaper
 	opened int64         // TAT when it was opened; under mu
+	units  int64         // of the express, then; under mu
 }
 
 // shut is no TAT: it sends everybody to the lock.
@@ -51,10 +53,15 @@ func (e *express) leave(read time.Duration, cost int64) bool {
 		// it is: it might have been shut.
 		if l.tat.CompareAndSwap(tat, after) {
 			e.left.Add(1)
+			if cost > 1 {
+				e.more.Add(cost - 1)
+			}
 			return true
 		}
 	}
 }
+
+func (e *express) units() int64 { return e.left.Load() + e.more.Load() }
 
 // lock takes the lock and the schedule.
 func (s *Shaper) lock() {
@@ -65,10 +72,14 @@ func (s *Shaper) lock() {
 	s.laneOpen = false
 	l := s.express.lane.Load()
 	tat := l.tat.Swap(shut)
-	if tat != l.opened {
-		s.debt = 1 // after calls that cost no more than the burst
+	if tat == l.opened {
+		return // no call has left
 	}
+	s.debt = 1 // after calls that cost no more than the burst
+	before := s.gcra.TAT()
 	l.ticks.Unpack(s.gcra, s.time.epoch.Add(l.origin), tat)
+	units := s.express.units()
+	s.unusedLaneLocked(before, units-l.units)
 }
 
 // unlock opens the lane if it may be open, and returns the lock.
@@ -104,7 +115,7 @@ func (s *Shaper) openLaneLocked() {
 }
 
 func (s *Shaper) enterLaneLocked(l *lane, tat int64) {
-	l.opened = tat
+	l.opened, l.units = tat, s.express.units()
 	l.tat.Store(tat)
 	s.laneOpen = true
 }

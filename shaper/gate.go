@@ -86,8 +86,10 @@ func (s *Shaper) heldUntilLocked() time.Time {
 func (s *Shaper) Pause() {
 	s.lock()
 	defer s.unlock()
+	now := s.time.now()
+	s.unusedLocked(now)
 	s.gate.paused = true
-	s.dispatchLocked(s.time.now())
+	s.dispatchLocked(now)
 }
 
 // Resume lifts a pause and a hold. The first call leaves at once, the next T
@@ -99,6 +101,7 @@ func (s *Shaper) Resume() {
 	if s.gate.open(now) {
 		return
 	}
+	s.unusedLocked(now)
 	s.gate = gate{openAt: now, reopening: true}
 	s.dispatchLocked(now)
 }
@@ -115,6 +118,7 @@ func (s *Shaper) HoldUntil(t time.Time) {
 	if !until.After(later(now, s.gate.openAt)) {
 		return
 	}
+	s.unusedLocked(now)
 	s.gate.openAt, s.gate.reopening = until, true
 	if shared, ok := s.sched.(interface{ Hold(until time.Time) }); ok {
 		shared.Hold(t)

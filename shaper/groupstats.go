@@ -11,8 +11,8 @@ import (
 //
 //	Submitted = Left + Cancelled + Refused + Waiting
 //
-// The counts are of calls, not of units, since the Group was made; those of forgotten
-// keys and of refused ones included.
+// The counts are of calls since the Group was made, but for those whose name says units;
+// forgotten keys and refused ones are included.
 type GroupStats struct {
 	Keys      int   // keys that are remembered
 	Submitted int64 // calls of Wait, WaitN, Allow and AllowN, and charges
@@ -21,6 +21,10 @@ type GroupStats struct {
 	Refused   int64 // calls that were refused
 	Waiting   int64 // calls in the lines now
 	Units     int64 // the units of the calls in the lines
+	InFlight  int64 // calls of Acquire that are not released yet
+	LeftUnits int64 // the units of the calls that left
+
+	Oldest time.Duration // how long the call has waited that has waited longest; 0 if none waits
 }
 
 // KeyState is what [Group.Range] tells about a key.
@@ -28,6 +32,9 @@ type KeyState struct {
 	Rate      scheduler.Rate // the rate that it has now
 	Waiting   int64          // calls in its line
 	Units     int64          // the units of those calls
+	InFlight  int64          // calls of Acquire that are not released yet
+	Oldest    time.Duration  // as in Stats
+	NextDue   time.Time      // as in Stats
 	Paused    bool
 	HeldUntil time.Time // when its hold ends; zero if none is in force
 }
@@ -62,6 +69,7 @@ func (sh *shard[K]) addTo(st *GroupStats, now time.Duration) {
 	st.Left += sh.counts.left
 	st.Cancelled += sh.counts.cancelled
 	st.Refused += sh.counts.refused
+	st.LeftUnits += sh.counts.units
 	for _, m := range sh.bound {
 		key := m.shaper.Stats()
 		st.Submitted += key.Submitted
@@ -70,6 +78,9 @@ func (sh *shard[K]) addTo(st *GroupStats, now time.Duration) {
 		st.Refused += key.Refused
 		st.Waiting += key.Waiting
 		st.Units += key.Units
+		st.InFlight += key.InFlight
+		st.LeftUnits += key.LeftUnits
+		st.Oldest = max(st.Oldest, key.Oldest)
 	}
 }
 
@@ -98,7 +109,10 @@ func (sh *shard[K]) states() map[K]KeyState {
 	sh.idle.all(sh.group.usual, func(key K, e idle) { all[key] = KeyState{Rate: e.class.rate} })
 	for key, m := range sh.bound {
 		st := m.shaper.Stats()
-		all[key] = KeyState{st.Rate, st.Waiting, st.Units, st.Paused, st.HeldUntil}
+		all[key] = KeyState{
+			Rate: st.Rate, Waiting: st.Waiting, Units: st.Units, InFlight: st.InFlight,
+			Oldest: st.Oldest, NextDue: st.NextDue, Paused: st.Paused, HeldUntil: st.HeldUntil,
+		}
 	}
 	return all
 }
@@ -108,6 +122,7 @@ func (c *counts) add(more counts) {
 	c.left += more.left
 	c.cancelled += more.cancelled
 	c.refused += more.refused
+	c.units += more.units
 }
 
 // takeCounts returns what the Shaper has counted, and starts anew. Nobody else uses it.
@@ -119,5 +134,6 @@ func (s *Shaper) takeCounts() counts {
 	express := s.express.left.Swap(0)
 	taken.submitted += express
 	taken.left += express
+	taken.units += express + s.express.more.Swap(0)
 	return taken
 }

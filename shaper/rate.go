@@ -58,11 +58,13 @@ func (s *Shaper) setRateLocked(full scheduler.Rate, part share) error {
 			return fmt.Errorf("shaper: %w", err)
 		}
 	}
-	now := s.arriveLocked(s.time.since()) // who is due already leaves at the old rate
+	before := s.rateLocked()
+	now := s.arriveLocked(s.time.since()) // what is due already leaves at the old rate
 	s.settleLocked(now)
 	if err := pacer.SetRate(now, r); err != nil {
 		return fmt.Errorf("shaper: %w", err)
 	}
+	s.unused.turn(before)
 	s.full, s.share = full, part
 	s.dismissLateLocked(now)
 	s.dispatchLocked(now)

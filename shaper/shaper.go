@@ -30,16 +30,18 @@ type Shaper struct {
 	time     timeline
 	sched    scheduler.Scheduler // all limits together
 	pacer    scheduler.Scheduler // the one that SetRate changes
+	pacing   *scheduler.GCRA     // the same, if it is one
 	full     scheduler.Rate      // as set; the pacer runs at a share of it
 	share    share
 	line     line
 	refusals map[*call]error // of calls that waited and do not know yet
-	nextDue  time.Time       // when the head was due, as of the latest look at it
+	nextDue  time.Time       // when the head is due, unless it waits for no instant
 	gate     gate
 	places   places
 	life     lifecycle
 	counts   counts
 	late     lateness
+	unused   unused
 	debt     int64 // see fullLocked
 	alarm    alarm
 	laneOpen bool // calls may leave without the lock; see express
@@ -111,6 +113,8 @@ func newShaper(pacer scheduler.Scheduler, c config, base timebase, stock *stock)
 		s.late.tolerance = tolerant.Tolerance()
 	}
 	s.gcra, _ = s.sched.(*scheduler.GCRA)
+	s.pacing, _ = pacer.(*scheduler.GCRA)
+	s.unused.until = base.epoch
 	s.alarm = c.newAlarm(s.dispatch)
 	if changing, ok := s.sched.(interface{ Notify(again func()) }); ok {
 		changing.Notify(s.dispatch)

@@ -183,13 +183,13 @@ func TestStats(t *testing.T) {
 		until := time.Now().Add(time.Hour)
 		s.HoldUntil(until)
 		s.Pause()
-		assert.Equal(t, shaper.Stats{Submitted: 4, Left: 1, Refused: 1, Waiting: 2, Units: 7,
+		assert.Equal(t, shaper.Stats{Submitted: 4, Left: 1, Refused: 1, Waiting: 2, Units: 7, LeftUnits: 1,
 			Rate: scheduler.PerSecond(10), Paused: true, HeldUntil: until}, round(s.Stats()))
 		cancel()
 		synctest.Wait()
 		s.Resume()
 		pass(time.Minute)
-		assert.Equal(t, shaper.Stats{Submitted: 4, Left: 2, Refused: 1, Cancelled: 1,
+		assert.Equal(t, shaper.Stats{Submitted: 4, Left: 2, Refused: 1, Cancelled: 1, LeftUnits: 5, UnusedUnits: 595,
 			Rate: scheduler.PerSecond(10)}, s.Stats())
 	})
 }

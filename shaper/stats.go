@@ -10,7 +10,7 @@ import (
 //
 //	Submitted = Left + Cancelled + Refused + Waiting
 //
-// The counts are of calls, not of units, since the Shaper was made.
+// The counts are of calls since the Shaper was made, but for those whose name says units.
 type Stats struct {
 	Submitted int64 // calls that asked, and charges
 	Left      int64 // calls that left
@@ -20,6 +20,12 @@ type Stats struct {
 	Units     int64 // the units of the calls in the line
 	InFlight  int64 // calls of Acquire that are not released yet, and of Do
 
+	Oldest  time.Duration // how long the call has waited that has waited longest; 0 if none waits
+	NextDue time.Time     // when the head of the line is due; zero if no call waits, or for no instant
+
+	LeftUnits   int64 // the units of the calls that left
+	UnusedUnits int64 // the units of the rate that passed unused while no call waited; 0 if the schedule is no GCRA
+
 	Rate      scheduler.Rate // the rate; the zero Rate if the schedule has none
 	Paused    bool
 	HeldUntil time.Time // when the hold ends; zero if none is in force
@@ -28,12 +34,26 @@ type Stats struct {
 // counts are the events that Stats tells of, but for the calls of the express.
 type counts struct {
 	submitted, left, cancelled, refused int64
+	units                               int64 // of the calls that left
+}
+
+// Used returns the share of the units used of those that the rate has offered, from 0 to 1,
+// or 0 if it has offered none. Near 1 the limit is reached: the line will grow without
+// bound if more is asked for, long before waits tell.
+func (st Stats) Used() float64 {
+	offered := st.LeftUnits + st.UnusedUnits
+	if offered == 0 {
+		return 0
+	}
+	return float64(st.LeftUnits) / float64(offered)
 }
 
 // Stats returns a snapshot.
 func (s *Shaper) Stats() Stats {
 	s.lock()
 	defer s.unlock()
+	now := s.time.now()
+	s.unusedLocked(now)
 	express := s.express.left.Load()
 	st := Stats{
 		Submitted: s.counts.submitted + express,
@@ -44,10 +64,24 @@ func (s *Shaper) Stats() Stats {
 		Units:     s.line.units,
 		InFlight:  s.places.taken,
 		Paused:    s.gate.paused,
+		LeftUnits: s.counts.units + s.express.units(),
+		Rate:      s.rateLocked(),
 	}
-	if rated, ok := s.pacer.(interface{ Rate() scheduler.Rate }); ok {
-		st.Rate = rated.Rate()
+	st.UnusedUnits = s.unused.total(st.Rate)
+	if head := s.line.head; head != nil {
+		st.Oldest = now.Sub(s.time.epoch.Add(head.arrived))
+		if !s.standsLocked() {
+			st.NextDue = s.time.wall(now, s.nextDue)
+		}
 	}
 	st.HeldUntil = s.heldUntilLocked()
 	return st
+}
+
+// rateLocked returns the rate in force, the zero Rate if the schedule has none.
+func (s *Shaper) rateLocked() scheduler.Rate {
+	if rated, ok := s.pacer.(interface{ Rate() scheduler.Rate }); ok {
+		return rated.Rate()
+	}
+	return scheduler.Rate{}
 }

@@ -141,6 +141,7 @@ func (s *Shaper) enter(dead error, deadline time.Time, read time.Duration, cost 
 // is late, everybody who is due leaves now and not behind the newcomer's back.
 func (s *Shaper) arriveLocked(read time.Duration) time.Time {
 	now := s.time.nowLocked(read)
+	s.unusedLocked(now)
 	if s.line.head != nil && !s.nextDue.After(now) {
 		s.dispatchLocked(now)
 	}
@@ -316,6 +317,7 @@ func (s *Shaper) abandon(c *call) bool {
 	}
 	wasHead := s.line.head == c
 	now := s.time.now()
+	s.unusedLocked(now)
 	s.withdrawLocked(c, now)
 	s.stock.put(c)
 	s.counts.cancelled++
