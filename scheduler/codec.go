@@ -119,9 +119,9 @@ func (d *decoder) instant() time.Time {
 	return time.Unix(sec, nsec).UTC()
 }
 
-func (d *decoder) amount(p pace) amount {
+func (d *decoder) amount(e emission) amount {
 	a := amount{units: d.int(), frac: d.uint()}
-	d.check(-maxUnits <= a.units && a.units <= maxUnits && (a.frac < p.period || a.frac == 0), "an amount")
+	d.check(-maxUnits <= a.units && a.units <= maxUnits && (a.frac < e.period || a.frac == 0), "an amount")
 	return a
 }
 

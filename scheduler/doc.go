@@ -49,7 +49,7 @@
 //
 // # Which schedule
 //
-// Each is a pace and a meter at once, and [All] keeps several.
+// Each can pace and can meter, and [All] keeps several at once.
 //
 //	the partner says                        use              worst in a window w
 //	"100 per second", or nothing exact      GCRA, burst 1    1 + w/T

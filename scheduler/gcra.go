@@ -39,8 +39,8 @@ type GCRA struct {
 	burst     int64
 	tolerance time.Duration
 
-	pace pace
-	// TAT is tat and frac/pace.den of a nanosecond more. Callers know instants in
+	emission emission
+	// TAT is tat and frac/emission.den of a nanosecond more. Callers know instants in
 	// whole nanoseconds and due times are rounded up to them, so an instant stands
 	// for the nanosecond that ends with it: TAT is reached once it lies in there.
 	// Otherwise each unit would lose a fraction.
@@ -79,7 +79,7 @@ func NewGCRA(r Rate, burst int64, opts ...GCRAOption) (*GCRA, error) {
 	if err := checkRate(r, burst); err != nil {
 		return nil, err
 	}
-	g.rate, g.pace = r, newPace(r)
+	g.rate, g.emission = r, newEmission(r)
 	return g, nil
 }
 
@@ -124,9 +124,9 @@ func (g *GCRA) Next(t time.Time, ahead, n int64) time.Time {
 	}
 	// A burst lets n units go this many intervals before TAT.
 	if early := g.burst - min(n, g.burst); ahead >= early {
-		wait = g.pace.plus(wait, g.pace.times(ahead-early))
+		wait = g.emission.plus(wait, g.emission.times(ahead-early))
 	} else {
-		wait = g.pace.minus(wait, g.pace.times(early-ahead))
+		wait = g.emission.minus(wait, g.emission.times(early-ahead))
 	}
 	switch wait {
 	case dry:
@@ -147,9 +147,9 @@ func (g *GCRA) Commit(due, left time.Time, n int64) {
 	g.seen = d
 	if g.owed(d) == dry {
 		// Without a fraction any den will do; a small one keeps [GCRA.Ticks] possible.
-		g.tat, g.frac, g.pace.den = d, 0, g.pace.units
+		g.tat, g.frac, g.emission.den = d, 0, g.emission.units
 	}
-	g.advance(g.pace.times(n))
+	g.advance(g.emission.times(n))
 }
 
 // SetRate changes the rate as of now. Units that are owed stay owed, and their
@@ -163,12 +163,12 @@ func (g *GCRA) SetRate(now time.Time, r Rate) error {
 	now = later(now, g.seen)
 	g.rate = r
 	left := span{frac: g.frac}
-	if owed := g.pace.minus(g.owed(now), justNow); owed != (span{}) {
-		left, g.pace = g.pace.convert(owed, newPace(r))
+	if owed := g.emission.minus(g.owed(now), justNow); owed != (span{}) {
+		left, g.emission = g.emission.convert(owed, newEmission(r))
 		g.tat = now
 	} else {
 		// TAT has come, and stays when it was: what is due since then leaves late.
-		left, g.pace = g.pace.rebase(left, newPace(r))
+		left, g.emission = g.emission.rebase(left, newEmission(r))
 	}
 	g.frac = 0
 	g.advance(left)
@@ -181,8 +181,8 @@ func (g *GCRA) SetRate(now time.Time, r Rate) error {
 // no licence for a burst. A keep above the burst counts as the burst.
 func (g *GCRA) Forfeit(t time.Time, keep int64) {
 	t = later(t, g.seen)
-	least := g.pace.times(g.burst - min(max(keep, 1), g.burst))
-	if g.pace.minus(g.owed(t), g.pace.plus(justNow, least)) == (span{}) {
+	least := g.emission.times(g.burst - min(max(keep, 1), g.burst))
+	if g.emission.minus(g.owed(t), g.emission.plus(justNow, least)) == (span{}) {
 		g.tat, g.frac = t, 0
 		g.advance(least)
 	}
@@ -217,7 +217,7 @@ var (
 
 // advance moves TAT by s.
 func (g *GCRA) advance(s span) {
-	s = g.pace.plus(s, span{frac: g.frac})
+	s = g.emission.plus(s, span{frac: g.frac})
 	g.tat, g.frac = g.tat.Add(time.Duration(s.ns)), s.frac
 }
 

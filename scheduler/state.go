@@ -21,7 +21,7 @@ func (g *GCRA) MarshalBinary() ([]byte, error) {
 	e.rate(g.rate)
 	e.int(g.burst)
 	e.duration(g.tolerance)
-	e.uint(g.pace.den)
+	e.uint(g.emission.den)
 	e.instant(g.tat)
 	e.uint(g.frac)
 	e.instant(g.seen)
@@ -38,9 +38,9 @@ func (g *GCRA) UnmarshalBinary(data []byte) error {
 	den := d.uint()
 	n.tat, n.frac, n.seen = d.instant(), d.uint(), d.instant()
 	if d.err == nil {
-		n.pace = newPace(n.rate)
-		d.check(den > 0 && den <= maxDen && den%n.pace.units == 0 && n.frac < den, "a fraction")
-		n.pace.den = den
+		n.emission = newEmission(n.rate)
+		d.check(den > 0 && den <= maxDen && den%n.emission.units == 0 && n.frac < den, "a fraction")
+		n.emission.den = den
 	}
 	if err := d.finish(); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (b *TokenBucket) MarshalBinary() ([]byte, error) {
 func (b *TokenBucket) UnmarshalBinary(data []byte) error {
 	var n TokenBucket
 	var err error
-	n.rate, n.burst, n.pace, n.balance, n.touched, err = decodeBucket(kindTokenBucket, data)
+	n.rate, n.burst, n.emission, n.balance, n.touched, err = decodeBucket(kindTokenBucket, data)
 	if err == nil {
 		*b = n
 	}
@@ -78,7 +78,7 @@ func (b *LeakyBucket) MarshalBinary() ([]byte, error) {
 func (b *LeakyBucket) UnmarshalBinary(data []byte) error {
 	var n LeakyBucket
 	var err error
-	n.rate, n.capacity, n.pace, n.level, n.touched, err = decodeBucket(kindLeakyBucket, data)
+	n.rate, n.capacity, n.emission, n.level, n.touched, err = decodeBucket(kindLeakyBucket, data)
 	if err == nil {
 		*b = n
 	}
@@ -94,12 +94,12 @@ func encodeBucket(kind byte, r Rate, size int64, a amount, touched time.Time) ([
 	return e.finish()
 }
 
-func decodeBucket(kind byte, data []byte) (r Rate, size int64, p pace, a amount, touched time.Time, err error) {
+func decodeBucket(kind byte, data []byte) (r Rate, size int64, p emission, a amount, touched time.Time, err error) {
 	d := decode(kind, data)
 	r, size = d.rate(), d.int()
 	d.check(size >= 1 && (d.err != nil || checkRate(r, size) == nil), "the size")
 	if d.err == nil {
-		p = newPace(r)
+		p = newEmission(r)
 	}
 	a, touched = d.amount(p), d.instant()
 	return r, size, p, a, touched, d.finish()

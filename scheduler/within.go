@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Within returns the pace that never exceeds limit in any closed window, at the
+// Within returns the GCRA that never exceeds limit in any closed window, at the
 // highest rate that this allows. As burst + floor((w+J)/T) units fit into a closed
 // window of length w, floor((w+J)/T) must not exceed limit - burst, so T is just
 // above (w+J)/(limit-burst+1): the rate is limit-burst+1 units per window, tolerance
