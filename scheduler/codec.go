@@ -23,6 +23,7 @@ const (
 	kindSlidingCounter = 'C'
 	kindFixedWindow    = 'F'
 	kindGCRA           = 'G'
+	kindHours          = 'H'
 	kindLeakyBucket    = 'L'
 	kindSlidingLog     = 'S'
 	kindTokenBucket    = 'T'

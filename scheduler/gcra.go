@@ -108,10 +108,16 @@ func (g *GCRA) Tolerance() time.Duration { return g.tolerance }
 func (g *GCRA) TAT() time.Time { return g.tat.Add(span{frac: g.frac}.ceil()) }
 
 // MaxCost returns the largest int64: every cost leaves.
-func (g *GCRA) MaxCost() int64 { return maxInt64 }
+func (g *GCRA) MaxCost() int64 {
+	if g.burst < 1 {
+		return 0
+	}
+	return maxInt64
+}
 
 // Next implements [Scheduler].
 func (g *GCRA) Next(t time.Time, ahead, n int64) time.Time {
+	mustBeMade(g.burst > 0, "GCRA")
 	t = later(t, g.seen)
 	ahead, n = max(ahead, 0), max(n, 1)
 
@@ -139,6 +145,7 @@ func (g *GCRA) Next(t time.Time, ahead, n int64) time.Time {
 
 // Commit implements [Scheduler].
 func (g *GCRA) Commit(due, left time.Time, n int64) {
+	mustBeMade(g.burst > 0, "GCRA")
 	d := due
 	if left.Sub(due) > g.tolerance {
 		d = left.Add(-g.tolerance)
@@ -157,6 +164,7 @@ func (g *GCRA) Commit(due, left time.Time, n int64) {
 // more than 292 years was cut to that, and counts as that many units. On an error
 // nothing has changed.
 func (g *GCRA) SetRate(now time.Time, r Rate) error {
+	mustBeMade(g.burst > 0, "GCRA")
 	if err := checkRate(r, g.burst); err != nil {
 		return err
 	}
@@ -180,6 +188,7 @@ func (g *GCRA) SetRate(now time.Time, r Rate) error {
 // closed a gate calls it when the gate opens, so that the time behind the gate is
 // no licence for a burst. A keep above the burst counts as the burst.
 func (g *GCRA) Forfeit(t time.Time, keep int64) {
+	mustBeMade(g.burst > 0, "GCRA")
 	t = later(t, g.seen)
 	least := g.emission.times(g.burst - min(max(keep, 1), g.burst))
 	if g.emission.minus(g.owed(t), g.emission.plus(justNow, least)) == (span{}) {

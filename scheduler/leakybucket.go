@@ -53,6 +53,7 @@ func (b *LeakyBucket) MaxCost() int64 { return b.capacity }
 
 // Next implements [Scheduler].
 func (b *LeakyBucket) Next(t time.Time, ahead, n int64) time.Time {
+	mustBeMade(b.capacity > 0, "LeakyBucket")
 	t = later(t, b.touched)
 	if n > b.capacity {
 		return t.Add(never)
@@ -67,6 +68,7 @@ func (b *LeakyBucket) Next(t time.Time, ahead, n int64) time.Time {
 
 // Commit implements [Scheduler]. It counts at left.
 func (b *LeakyBucket) Commit(due, left time.Time, n int64) {
+	mustBeMade(b.capacity > 0, "LeakyBucket")
 	left = later(left, b.touched)
 	if !b.rate.unlimited {
 		b.level = b.emission.sum(b.at(left), whole(max(n, 0)))
@@ -76,6 +78,7 @@ func (b *LeakyBucket) Commit(due, left time.Time, n int64) {
 
 // SetRate changes the rate as of now; see [GCRA.SetRate]. The level is kept.
 func (b *LeakyBucket) SetRate(now time.Time, r Rate) error {
+	mustBeMade(b.capacity > 0, "LeakyBucket")
 	if err := checkRate(r, b.capacity); err != nil {
 		return err
 	}
@@ -94,6 +97,7 @@ func (b *LeakyBucket) SetRate(now time.Time, r Rate) error {
 
 // Forfeit fills what has leaked; see [GCRA.Forfeit].
 func (b *LeakyBucket) Forfeit(t time.Time, keep int64) {
+	mustBeMade(b.capacity > 0, "LeakyBucket")
 	if b.rate.unlimited {
 		return
 	}

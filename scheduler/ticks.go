@@ -37,6 +37,7 @@ const (
 // a burst that takes centuries, or a rate whose fraction has more than 2^20 for a
 // denominator.
 func (g *GCRA) Ticks() (Ticks, bool) {
+	mustBeMade(g.burst > 0, "GCRA")
 	p := g.emission
 	if p.den > maxPerNano {
 		return Ticks{}, false

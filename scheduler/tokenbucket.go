@@ -48,6 +48,7 @@ func (b *TokenBucket) MaxCost() int64 { return b.burst }
 
 // Next implements [Scheduler].
 func (b *TokenBucket) Next(t time.Time, ahead, n int64) time.Time {
+	mustBeMade(b.burst > 0, "TokenBucket")
 	t = later(t, b.touched)
 	if n > b.burst {
 		return t.Add(never)
@@ -63,6 +64,7 @@ func (b *TokenBucket) Next(t time.Time, ahead, n int64) time.Time {
 
 // Commit implements [Scheduler]. It counts at left.
 func (b *TokenBucket) Commit(due, left time.Time, n int64) {
+	mustBeMade(b.burst > 0, "TokenBucket")
 	left = later(left, b.touched)
 	if !b.rate.unlimited {
 		b.balance = b.emission.difference(b.at(left), whole(max(n, 0)))
@@ -72,6 +74,7 @@ func (b *TokenBucket) Commit(due, left time.Time, n int64) {
 
 // SetRate changes the rate as of now; see [GCRA.SetRate]. The balance is kept.
 func (b *TokenBucket) SetRate(now time.Time, r Rate) error {
+	mustBeMade(b.burst > 0, "TokenBucket")
 	if err := checkRate(r, b.burst); err != nil {
 		return err
 	}
@@ -88,6 +91,7 @@ func (b *TokenBucket) SetRate(now time.Time, r Rate) error {
 
 // Forfeit gives up saved tokens; see [GCRA.Forfeit].
 func (b *TokenBucket) Forfeit(t time.Time, keep int64) {
+	mustBeMade(b.burst > 0, "TokenBucket")
 	if b.rate.unlimited {
 		return
 	}

@@ -28,7 +28,7 @@ func (g *gate) passLocked(s scheduler.Scheduler, cost int64) {
 		return
 	}
 	g.reopening = false
-	if saving, ok := s.(interface{ Forfeit(time.Time, int64) }); ok {
+	if saving, ok := s.(scheduler.Forfeiter); ok {
 		saving.Forfeit(g.openAt, cost)
 	}
 }
@@ -51,9 +51,7 @@ func (s *Shaper) forfeitedLocked() *scheduler.GCRA {
 // foreseeLocked returns the schedule as it will be when the gate opens, for
 // predictions.
 func (g *gate) foreseeLocked(s scheduler.Scheduler, opens time.Time, cost int64) scheduler.Scheduler {
-	saving, ok := s.(interface {
-		Forfeited(time.Time, int64) scheduler.Scheduler
-	})
+	saving, ok := s.(scheduler.Forfeiter)
 	switch {
 	case !ok:
 		return s
@@ -115,7 +113,7 @@ func (s *Shaper) HoldUntil(t time.Time) {
 		return
 	}
 	s.gate.openAt, s.gate.reopening = until, true
-	if shared, ok := s.sched.(interface{ Hold(until time.Time) }); ok {
+	if shared, ok := s.sched.(scheduler.Holder); ok {
 		shared.Hold(t)
 	}
 	s.dismissLateLocked(now)

@@ -45,7 +45,7 @@ func (s *Shaper) Stats() Stats {
 		InFlight:  s.places.taken,
 		Paused:    s.gate.paused,
 	}
-	if rated, ok := s.pacer.(interface{ Rate() scheduler.Rate }); ok {
+	if rated, ok := s.pacer.(scheduler.Rated); ok {
 		st.Rate = rated.Rate()
 	}
 	st.HeldUntil = s.heldUntilLocked()
