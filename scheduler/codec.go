@@ -90,7 +90,7 @@ func (d *decoder) check(ok bool, what string) {
 	}
 }
 
-// finish returns the first error; bytes that nobody has read are one.
+// finish returns the first error; bytes that are left over are one.
 func (d *decoder) finish() error {
 	d.check(len(d.data) == 0, "the length")
 	return d.err

@@ -15,10 +15,12 @@ import (
 //	due of n units = max(t, TAT - (B - min(n, B))·T)
 //	after them     TAT = max(TAT, d) + n·T    with d = max(due, left - J)
 //
-// It guarantees that at most B + floor((w+J)/T) units leave in any closed window
-// of length w, in calls that cost no more than B: B at once after an idle spell,
-// then one every T. With B = 1, the usual choice, units are evenly spaced; a larger B
-// makes it a token bucket of that capacity.
+// It guarantees that at most max(B, c) + floor((w+J)/T) units leave in any closed window
+// of length w, where c is the largest cost of a call in it: B at once after an idle
+// spell, then one every T. (If T is no whole number of nanoseconds, due times are rounded
+// up to one, and w counts as less than 1 ns longer.) The bound is reached. With B = 1, the
+// usual choice, units are evenly spaced; a larger B makes it a token bucket of that
+// capacity.
 //
 // The tolerance J (the standard's CDVT) is how much lateness of a departure the
 // schedule absorbs, so that late timers do not add up and lower the rate. A
@@ -26,12 +28,15 @@ import (
 // is lost and not caught up in a burst.
 //
 // A cost above B leaves when the bucket is full and is paid off afterwards, so no
-// cost wedges the line: [GCRA.MaxCost] has no bound.
+// cost wedges the line: [GCRA.MaxCost] has no bound. The partner sees such a call at
+// once: at 1 per second, two calls of 10 units lie 10 s apart, and that closed window
+// holds 20. Where it counts, state a B of the largest cost, or a [TokenBucket], which
+// refuses larger ones.
 //
 // Time is kept in integers, without rounding: at 3 per second the hour holds
 // 10,800 units. Only the answer is rounded, up to the next whole nanosecond; that
 // lateness of less than 1 ns is absorbed whatever the tolerance. [GCRA.Next] is exact
-// for any ahead, whatever costs those units come in, as long as nobody is late.
+// for any ahead, whatever costs those units come in, as long as no departure is late.
 //
 // GCRA is not safe for concurrent use.
 type GCRA struct {
@@ -184,9 +189,9 @@ func (g *GCRA) SetRate(now time.Time, r Rate) error {
 }
 
 // Forfeit gives up what was saved up until t: of the units that might leave at t
-// back to back only the given number may, and further ones each T later. Whoever
-// closed a gate calls it when the gate opens, so that the time behind the gate is
-// no licence for a burst. A keep above the burst counts as the burst.
+// back to back only the given number may, and further ones each T later. A line that was
+// held calls it when it goes on, so that the time of the hold is no licence for a burst.
+// A keep above the burst counts as the burst.
 func (g *GCRA) Forfeit(t time.Time, keep int64) {
 	mustBeMade(g.burst > 0, "GCRA")
 	t = later(t, g.seen)

@@ -13,7 +13,7 @@ import (
 // form: a level, and when it was last touched. The leaky bucket as a queue, which
 // lets one unit leave every T, is a [GCRA] with burst 1 in front of a line.
 //
-// Use it for a partner who states one, as Shopify does ("40 in the bucket, 2 leak
+// Use it for a partner that states one, as Shopify does ("40 in the bucket, 2 leak
 // per second"). A cost above the capacity can never leave.
 //
 // Worst burst: capacity units at once, and capacity + floor(w/T) in a closed window

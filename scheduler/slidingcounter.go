@@ -14,7 +14,7 @@ import (
 //
 // The comparison is exact, in integers, and rounds against the caller.
 //
-// Use it for a partner who counts like that, as many gateways do, or where a
+// Use it for a partner that counts like that, as many gateways do, or where a
 // [SlidingLog] takes too much memory. It assumes that the units of the previous
 // window were spread evenly; if they came late in it, more than limit may fall into
 // one window: up to about twice the limit for the most hostile arrivals, and far

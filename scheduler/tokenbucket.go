@@ -11,7 +11,7 @@ import (
 // It is the same rule as a strict [GCRA] and a [LeakyBucket], in the ledger form: a
 // balance, and when it was last touched. The three agree on every decision.
 //
-// Use it for a partner who states one: "100 per second with bursts of 20". To be
+// Use it for a partner that states one: "100 per second with bursts of 20". To be
 // gentle, prefer a [GCRA] with burst 1. A cost above the burst can never leave.
 //
 // Worst burst: burst units at once, and burst + floor(w/T) in a closed window of

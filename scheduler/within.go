@@ -11,8 +11,9 @@ import (
 // above (w+J)/(limit-burst+1): the rate is limit-burst+1 units per window, tolerance
 // and nanosecond.
 //
-// It holds for calls that cost no more than the burst: a dearer one leaves at once
-// and is paid off afterwards.
+// It holds for calls that cost no more than the burst. With a larger cost c up to
+// limit + c - burst units fit into a window, as such a call leaves at once and is paid
+// off afterwards: state a burst of the largest cost.
 //
 // Use it for "no more than 1,000 in any 60 seconds", when even spacing is as good as
 // a burst. With a burst of 1 it uses all that the partner allows, as a [SlidingLog]

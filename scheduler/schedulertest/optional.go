@@ -67,27 +67,31 @@ func (c Config) rateCanBeSet(t testing.TB) {
 		if got := changed.s.Next(at, 0, n); !got.Equal(want) {
 			t.Errorf("a rate that was refused lets %d units leave %v later", n, got.Sub(want))
 		}
-		rated, ok := changed.s.(scheduler.Rated)
-		if !ok {
-			return
-		}
-		num, den := 1+rng.Int64N(3), 1+rng.Int64N(3)
-		r, err := rated.Rate().Scale(num, den)
-		if err != nil || s.SetRate(changed.now, r) != nil {
-			return // out of range
-		}
-		if rated.Rate() != r {
-			t.Errorf("the rate is set to %v and told as %v", r, rated.Rate())
-		}
-		// Rounding may make it 1 ns later.
-		got := changed.s.Next(at, 0, n)
-		if num >= den && got.After(want.Add(1)) {
-			t.Errorf("at %d/%d of the rate %d units leave %v later", num, den, n, got.Sub(want))
-		}
-		if num <= den && got.Before(want) {
-			t.Errorf("at %d/%d of the rate %d units leave %v earlier", num, den, n, want.Sub(got))
+		if _, ok := changed.s.(scheduler.Rated); ok {
+			checkRateChange(t, rng, changed, at, n, want)
 		}
 	})
+}
+
+// checkRateChange sets a share of the rate. want is when n units may leave without that.
+func checkRateChange(t testing.TB, rng *rand.Rand, changed history, at time.Time, n int64, want time.Time) {
+	rated := changed.s.(scheduler.Rated)
+	num, den := 1+rng.Int64N(3), 1+rng.Int64N(3)
+	r, err := rated.Rate().Scale(num, den)
+	if err != nil || changed.s.(scheduler.RateSetter).SetRate(changed.now, r) != nil {
+		return // out of range
+	}
+	if rated.Rate() != r {
+		t.Errorf("the rate is set to %v and told as %v", r, rated.Rate())
+	}
+	// Rounding may make it 1 ns later.
+	got := changed.s.Next(at, 0, n)
+	if num >= den && got.After(want.Add(1)) {
+		t.Errorf("at %d/%d of the rate %d units leave %v later", num, den, n, got.Sub(want))
+	}
+	if num <= den && got.Before(want) {
+		t.Errorf("at %d/%d of the rate %d units leave %v earlier", num, den, n, want.Sub(got))
+	}
 }
 
 func (c Config) forfeitGivesUpWhatIsSaved(t testing.TB) {
