@@ -73,8 +73,8 @@
 //
 // A quota that must survive a crash is saved while it is in use: of a schedule that is
 // used alone after each Commit, before the call is sent; of one that a Shaper owns by the
-// Shaper's MarshalBinary, as the schedule itself may be behind. What left after the last
-// saving may leave again, so save as often as the quota can bear.
+// Shaper's MarshalBinary, as the schedule itself may be behind. Units that
+// have left since the last saving may leave once more.
 //
 // Instants are saved as the wall clock tells them, and time away counts as elapsed.
 // If that clock is set back meanwhile, a schedule waits until it has caught up.

@@ -27,10 +27,9 @@ import (
 // while a computer is suspended: where clocks are set or computers sleep, make a new
 // Shaper, with the saved state, once in a while.
 //
-// A quota of a day outlives a crash only if it was saved before: save a schedule that is
-// used alone by MarshalBinary after each departure, and one in a Shaper by the Shaper's
-// MarshalBinary, as often as units may be lost. A state that lacks the latest departures
-// lets as many leave again.
+// A quota of a day outlives a crash only if it was saved before: a schedule that is used
+// alone by MarshalBinary after each Commit, and one in a Shaper by the Shaper's
+// MarshalBinary. Units that have left since the last saving may leave once more.
 //
 // Memory: two instants and one count per key. Its Next is exact for any ahead if
 // those units come one by one; a day that clocks skip whole counts as one.
