@@ -9,9 +9,15 @@ import (
 // all of them allow it, and each is charged what really left. A call that one
 // limit holds back takes nothing from the others, so waits do not add up.
 //
-// Its Next is exact for ahead = 0, and for ahead > 0 if all limits are GCRAs and
-// the units ahead come one by one; otherwise it is a lower bound. Its Rate is the
-// slowest one and its MaxCost the smallest one.
+// Its Next is exact for ahead = 0, in whatever order the limits are given, also if some
+// of them have closed times. Limits that find no common instant in 1,000 proposals, such
+// as two with closed times that never meet, let nothing leave: Next is 292 years later.
+// For ahead > 0 it is exact if all limits are GCRAs and the units ahead come one by one;
+// otherwise it is a lower bound. Its MaxCost is the smallest one.
+//
+// Of the optional interfaces it is a [Forfeiter] and [Tolerant] for the limits that are,
+// and a [Rated], a [Notifier] or a [Holder] if at least one limit is: its rate is the
+// slowest one. It is no [RateSetter]; set the rate of the limit that is meant.
 //
 // All without a limit delays nothing. A nil Scheduler is a programming error and
 // panics.
@@ -23,50 +29,75 @@ func All(s ...Scheduler) Scheduler {
 		}
 		limits[i] = limit
 	}
-	// Those that prepare for what they are asked about come last; see soonest.
-	slices.SortStableFunc(limits, func(a, b Scheduler) int { return prepares(a) - prepares(b) })
-	return limits
+	// Notifiers may prepare for what they are asked about; see common.
+	slices.SortStableFunc(limits, func(a, b Scheduler) int { return notifiers(a) - notifiers(b) })
+	return limits.dressed()
 }
 
-// prepares returns 1 for a limit whose answers change by themselves.
-func prepares(s Scheduler) int {
-	if _, ok := s.(interface{ Notify(func()) }); ok {
+// notifiers returns 1 for a Notifier and 0 for another schedule.
+func notifiers(s Scheduler) int {
+	if _, ok := s.(Notifier); ok {
 		return 1
 	}
 	return 0
 }
 
+// all holds the limits, Notifiers last.
 type all []Scheduler
 
+// maxProposals bounds how often limits may put each other off. Two limits with closed
+// times do it twice a day.
+const maxProposals = 1000
+
 func (a all) Next(t time.Time, ahead, n int64) time.Time {
-	if ahead > 0 {
-		// Units that one limit holds back leave late for the others too. From the
-		// departure of the first unit on each limit can be asked alone: of two
-		// limits in a row the slower one alone is never exceeded.
-		t = a.soonest(t, 0, 1)
+	if ahead <= 0 {
+		return cut(t, a.common(t, n))
 	}
-	return a.soonest(t, ahead, n)
+	// Units that one limit holds back leave late for the others too. From the
+	// departure of the first unit on each limit can be asked alone: of two
+	// limits in a row the slower one alone is never exceeded.
+	first := a.common(t, 1)
+	next := first
+	for _, limit := range a {
+		next = later(next, limit.Next(first, ahead, n))
+	}
+	// They leave when all limits allow it that have let those ahead leave. A limit that
+	// has let more leave allows it no earlier, so to ask as if none were ahead gives a
+	// lower bound. Notifiers are left out: these units are not about to leave.
+	return cut(t, a.quiet().common(next, n))
 }
 
-// soonest returns the latest of all answers: what may leave at one instant may
-// leave at every later one.
+// common returns the earliest instant, not before t, at which every limit allows n units.
+// As what may leave at one instant need not at a later one, a limit that has agreed is
+// asked again whenever another one has put the instant off.
 //
-// With nobody ahead each limit is asked about the instant that those before it have come
-// to. So a limit that prepares for what it is asked about, as one that is shared does,
-// learns when it is needed: such ones stand behind the others.
-func (a all) soonest(t time.Time, ahead, n int64) time.Time {
-	next := t
-	for _, limit := range a {
-		from := t
-		if ahead == 0 {
-			from = next
+// A Notifier is asked only about instants that all limits before it allow. So it learns
+// when it is needed.
+func (a all) common(t time.Time, n int64) time.Time {
+	proposals, proposer := 0, -1
+	for i := 0; i < len(a); i++ {
+		if i == proposer {
+			continue // it allows what it has proposed
 		}
-		next = later(next, limit.Next(from, ahead, n))
+		next := a[i].Next(t, 0, n)
+		if !next.After(t) {
+			continue
+		}
+		if proposals++; proposals > maxProposals || next.Sub(t) == never {
+			return t.Add(never)
+		}
+		t, proposer, i = next, i, -1
 	}
-	if next.Sub(t) == never {
-		return t.Add(never)
+	return t
+}
+
+// quiet returns the limits that are no Notifiers.
+func (a all) quiet() all {
+	n := len(a)
+	for n > 0 && notifiers(a[n-1]) > 0 {
+		n--
 	}
-	return next
+	return a[:n]
 }
 
 func (a all) Commit(due, left time.Time, n int64) {
@@ -81,70 +112,4 @@ func (a all) MaxCost() int64 {
 		lowest = min(lowest, limit.MaxCost())
 	}
 	return lowest
-}
-
-// Forfeit passes on to the limits that can save units up; see [GCRA.Forfeit].
-func (a all) Forfeit(t time.Time, keep int64) {
-	for _, limit := range a {
-		if l, ok := limit.(interface{ Forfeit(time.Time, int64) }); ok {
-			l.Forfeit(t, keep)
-		}
-	}
-}
-
-// Forfeited is Forfeit on a copy; see [GCRA.Forfeited].
-func (a all) Forfeited(t time.Time, keep int64) Scheduler {
-	other := make(all, len(a))
-	for i, limit := range a {
-		other[i] = limit // as it is, if it saves nothing up
-		if l, ok := limit.(interface {
-			Forfeited(time.Time, int64) Scheduler
-		}); ok {
-			other[i] = l.Forfeited(t, keep)
-		}
-	}
-	return other
-}
-
-// Notify passes on to the limits whose answers change by themselves; see [Scheduler].
-func (a all) Notify(again func()) {
-	for _, limit := range a {
-		if l, ok := limit.(interface{ Notify(func()) }); ok {
-			l.Notify(again)
-		}
-	}
-}
-
-// Hold passes on to the limits that share holds; see [Scheduler].
-func (a all) Hold(until time.Time) {
-	for _, limit := range a {
-		if l, ok := limit.(interface{ Hold(time.Time) }); ok {
-			l.Hold(until)
-		}
-	}
-}
-
-// Tolerance returns the lowest tolerance among the limits that have one.
-func (a all) Tolerance() time.Duration {
-	lowest := never
-	for _, limit := range a {
-		if l, ok := limit.(interface{ Tolerance() time.Duration }); ok {
-			lowest = min(lowest, l.Tolerance())
-		}
-	}
-	if lowest == never {
-		return 0
-	}
-	return lowest
-}
-
-// Rate returns the slowest rate among the limits that have one.
-func (a all) Rate() Rate {
-	slowest := Unlimited
-	for _, limit := range a {
-		if l, ok := limit.(interface{ Rate() Rate }); ok && l.Rate().Cmp(slowest) < 0 {
-			slowest = l.Rate()
-		}
-	}
-	return slowest
 }

@@ -74,17 +74,73 @@ func TestAllWaitsAreNotSummed(t *testing.T) {
 
 func TestAllTellsTheSlowestRate(t *testing.T) {
 	rated := func(s ...scheduler.Scheduler) scheduler.Rate {
-		return scheduler.All(s...).(interface{ Rate() scheduler.Rate }).Rate()
+		return scheduler.All(s...).(scheduler.Rated).Rate()
 	}
-	assert.Equal(t, scheduler.Unlimited, rated())
 	assert.Equal(t, scheduler.PerMinute(59), rated(
 		newGCRA(t, scheduler.PerSecond(1), 1), newGCRA(t, scheduler.PerMinute(59), 1), newGCRA(t, scheduler.PerMinute(60), 1)))
+}
+
+// fakeHolder and fakeNotifier are limits with one optional interface.
+type (
+	fakeHolder struct {
+		scheduler.Scheduler
+		until time.Time
+	}
+	fakeNotifier struct {
+		scheduler.Scheduler
+		again func()
+	}
+)
+
+func (h *fakeHolder) Hold(until time.Time)  { h.until = until }
+func (n *fakeNotifier) Notify(again func()) { n.again = again }
+
+// All claims what its limits have, and nothing else, in whatever order and nested.
+func TestAllClaimsWhatItsLimitsHave(t *testing.T) {
+	window := func() scheduler.Scheduler { return newFixedWindow(t, 5, time.Minute) }
+	for bits := range 8 {
+		holder, notifier := &fakeHolder{Scheduler: window()}, &fakeNotifier{Scheduler: window()}
+		limits := []scheduler.Scheduler{window()}
+		rate, hold, notify := bits&1 > 0, bits&2 > 0, bits&4 > 0
+		if rate {
+			limits = append(limits, newGCRA(t, scheduler.PerSecond(3), 1))
+		}
+		if hold {
+			limits = append(limits, holder)
+		}
+		if notify {
+			limits = append(limits, notifier)
+		}
+		for name, s := range map[string]scheduler.Scheduler{
+			"as given": scheduler.All(limits...), "reversed": scheduler.All(reversed(limits)...), "nested": scheduler.All(scheduler.All(limits...)),
+		} {
+			rated, isRated := s.(scheduler.Rated)
+			_, isHolder := s.(scheduler.Holder)
+			_, isNotifier := s.(scheduler.Notifier)
+			require.Equal(t, []bool{rate, hold, notify}, []bool{isRated, isHolder, isNotifier}, "%s of %d", name, bits)
+			if rate {
+				assert.Equal(t, scheduler.PerSecond(3), rated.Rate())
+			}
+			if hold {
+				holder.until = time.Time{}
+				s.(scheduler.Holder).Hold(origin)
+				assert.Equal(t, origin, holder.until, name)
+			}
+			if notify {
+				notifier.again = nil
+				s.(scheduler.Notifier).Notify(func() {})
+				assert.NotNil(t, notifier.again, name)
+			}
+			_, isSetter := s.(scheduler.RateSetter)
+			assert.False(t, isSetter)
+		}
+	}
 }
 
 func TestAllForfeitsInEveryLimit(t *testing.T) {
 	a, b := newGCRA(t, scheduler.PerSecond(10), 3), newGCRA(t, scheduler.PerSecond(20), 9)
 	s := scheduler.All(a, b)
-	s.(interface{ Forfeit(time.Time, int64) }).Forfeit(origin, 1)
+	s.(scheduler.Forfeiter).Forfeit(origin, 1)
 	assert.Equal(t, []time.Duration{0, 100 * time.Millisecond, 200 * time.Millisecond}, drain(a, 3))
 	assert.Equal(t, []time.Duration{0, 50 * time.Millisecond, 100 * time.Millisecond}, drain(b, 3))
 	assert.EqualValues(t, 3, a.Burst())
@@ -101,11 +157,12 @@ func TestAllOfNothingDelaysNothing(t *testing.T) {
 // asked is a limit that remembers what it was asked about.
 type asked struct {
 	scheduler.Scheduler
-	at time.Time
+	at  time.Time
+	all []time.Time
 }
 
 func (a *asked) Next(t time.Time, ahead, n int64) time.Time {
-	a.at = t
+	a.at, a.all = t, append(a.all, t)
 	return a.Scheduler.Next(t, ahead, n)
 }
 

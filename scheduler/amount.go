@@ -7,7 +7,7 @@ import (
 )
 
 // An amount is a number of units that need not be whole: units and frac/period of
-// one more, where period is that of the pace in lowest terms. A negative amount has
+// one more, where period is that of the emission. A negative amount has
 // negative units; its fraction still counts upwards. Amounts beyond 2^61 units stay
 // there, which is far more than any limit.
 type amount struct {
@@ -25,59 +25,59 @@ func whole(n int64) amount {
 	return amount{units: max(-maxUnits, min(n, maxUnits))}
 }
 
-// drops returns how many units the pace lets pass in d.
-func (p pace) drops(d time.Duration) amount {
-	hi, lo := bits.Mul64(uint64(max(d, 0)), p.units)
-	if hi >= p.period {
+// drops returns how many units are emitted in d.
+func (e emission) drops(d time.Duration) amount {
+	hi, lo := bits.Mul64(uint64(max(d, 0)), e.units)
+	if hi >= e.period {
 		return whole(maxUnits)
 	}
-	units, frac := bits.Div64(hi, lo, p.period)
+	units, frac := bits.Div64(hi, lo, e.period)
 	if units >= maxUnits {
 		return whole(maxUnits)
 	}
 	return amount{units: int64(units), frac: frac}
 }
 
-// timeFor returns how long the pace takes for a, rounded up; none if a is not
-// positive.
-func (p pace) timeFor(a amount) time.Duration {
+// timeFor returns how long a takes to be emitted, rounded up; no time if a is
+// not positive.
+func (e emission) timeFor(a amount) time.Duration {
 	if a.units < 0 {
 		return 0
 	}
-	hi, lo := bits.Mul64(uint64(a.units), p.period)
+	hi, lo := bits.Mul64(uint64(a.units), e.period)
 	lo, carry := bits.Add64(lo, a.frac, 0)
 	hi += carry
-	if hi >= p.units {
+	if hi >= e.units {
 		return never
 	}
-	ns, rest := bits.Div64(hi, lo, p.units)
+	ns, rest := bits.Div64(hi, lo, e.units)
 	return span{ns: min(ns, uint64(never)), frac: rest}.ceil()
 }
 
 // sum returns a+b.
-func (p pace) sum(a, b amount) amount {
+func (e emission) sum(a, b amount) amount {
 	s := whole(a.units + b.units)
-	if s.frac = a.frac + b.frac; s.frac >= p.period {
-		s.frac -= p.period
+	if s.frac = a.frac + b.frac; s.frac >= e.period {
+		s.frac -= e.period
 		s.units++
 	}
 	return s
 }
 
 // difference returns a-b.
-func (p pace) difference(a, b amount) amount {
+func (e emission) difference(a, b amount) amount {
 	d := whole(a.units - b.units)
 	if d.frac = a.frac - b.frac; a.frac < b.frac {
-		d.frac += p.period
+		d.frac += e.period
 		d.units--
 	}
 	return d
 }
 
 // resize returns a with its fraction counted in the period of q, rounded down.
-func (p pace) resize(a amount, q pace) amount {
+func (e emission) resize(a amount, q emission) amount {
 	hi, lo := bits.Mul64(a.frac, q.period)
-	a.frac, _ = bits.Div64(hi, lo, p.period) // below q.period, as a.frac is below p.period
+	a.frac, _ = bits.Div64(hi, lo, e.period) // below q.period, as a.frac is below e.period
 	return a
 }
 

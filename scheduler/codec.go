@@ -23,6 +23,7 @@ const (
 	kindSlidingCounter = 'C'
 	kindFixedWindow    = 'F'
 	kindGCRA           = 'G'
+	kindHours          = 'H'
 	kindLeakyBucket    = 'L'
 	kindSlidingLog     = 'S'
 	kindTokenBucket    = 'T'
@@ -89,7 +90,7 @@ func (d *decoder) check(ok bool, what string) {
 	}
 }
 
-// finish returns the first error; bytes that nobody has read are one.
+// finish returns the first error; bytes that are left over are one.
 func (d *decoder) finish() error {
 	d.check(len(d.data) == 0, "the length")
 	return d.err
@@ -119,9 +120,9 @@ func (d *decoder) instant() time.Time {
 	return time.Unix(sec, nsec).UTC()
 }
 
-func (d *decoder) amount(p pace) amount {
+func (d *decoder) amount(e emission) amount {
 	a := amount{units: d.int(), frac: d.uint()}
-	d.check(-maxUnits <= a.units && a.units <= maxUnits && (a.frac < p.period || a.frac == 0), "an amount")
+	d.check(-maxUnits <= a.units && a.units <= maxUnits && (a.frac < e.period || a.frac == 0), "an amount")
 	return a
 }
 

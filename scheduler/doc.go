@@ -34,7 +34,8 @@
 // capacity B. The tolerance J, the standard's cell delay variation tolerance
 // (CDVT), is the lateness that the schedule absorbs: a unit that was due at 100 ms
 // and left at 101 because a timer was late still puts TAT at 200 ms. In every
-// closed window of length w at most B + floor((w+J)/T) units leave.
+// closed window of length w at most max(B, c) + floor((w+J)/T) units leave, where c is
+// the largest cost of a call.
 //
 // # Words
 //
@@ -45,11 +46,12 @@
 //   - due: the earliest instant at which a call may leave
 //   - left: the instant at which it really left, never before due
 //   - tolerance J: lateness that the schedule absorbs
+//   - closed times: those in which nothing may leave, whatever was due
 //   - line: the calls that wait, in order
 //
 // # Which schedule
 //
-// Each is a pace and a meter at once, and [All] keeps several.
+// Each can pace and can meter, and [All] keeps several at once.
 //
 //	the partner says                        use              worst in a window w
 //	"100 per second", or nothing exact      GCRA, burst 1    1 + w/T
@@ -59,6 +61,7 @@
 //	the same, and 1,000 at once are fine    SlidingLog       1,000
 //	"10,000 per calendar day"               FixedWindow      20,000 around midnight
 //	counts like a sliding gateway           SlidingCounter   see there
+//	"open from 09:00 to 17:30"              Hours            see there
 //
 // # State that outlives the process
 //
@@ -67,6 +70,11 @@
 // limits too, so a zero value can load them; to change a limit, load and then call
 // SetRate or SetLimit. They carry a version and a checksum, and foreign or damaged
 // ones are refused.
+//
+// A quota that must survive a crash is saved while it is in use: of a schedule that is
+// used alone after each Commit, before the call is sent; of one that a Shaper owns by the
+// Shaper's MarshalBinary, as the schedule itself may be behind. Units that
+// have left since the last saving may leave once more.
 //
 // Instants are saved as the wall clock tells them, and time away counts as elapsed.
 // If that clock is set back meanwhile, a schedule waits until it has caught up.

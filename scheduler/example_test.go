@@ -104,6 +104,31 @@ func ExampleFixedWindow_MarshalBinary() {
 	// false 11h0m0s
 }
 
+// A partner that is open by day, with 2 calls in each hour.
+func ExampleNewHours() {
+	day, err := scheduler.NewHours(time.UTC, 9*time.Hour, 17*time.Hour+30*time.Minute)
+	if err != nil {
+		log.Fatal(err)
+	}
+	hourly, err := scheduler.NewFixedWindow(2, time.Hour)
+	if err != nil {
+		log.Fatal(err)
+	}
+	both := scheduler.All(day, hourly)
+	now := time.Date(2026, time.May, 1, 16, 50, 0, 0, time.UTC)
+	for range 5 {
+		due := both.Next(now, 0, 1)
+		fmt.Println(due.Format("2 January 15:04"))
+		both.Commit(due, due, 1)
+	}
+	// Output:
+	// 1 May 16:50
+	// 1 May 16:50
+	// 1 May 17:00
+	// 1 May 17:00
+	// 2 May 09:00
+}
+
 func ExampleParseRate() {
 	for _, text := range []string{"10/s", "300/min", "5/24h", "1/250ms"} {
 		r, err := scheduler.ParseRate(text)

@@ -17,7 +17,8 @@ import (
 //
 // Windows count whole multiples of their length since midnight UTC at the beginning
 // of the Gregorian calendar, so a week begins on Monday. [WithLocation] aligns days
-// and hours to a time zone instead.
+// and hours to a time zone instead, and [WithDayStart] has days begin at another time
+// than midnight.
 //
 // It counts at the instant at which a unit left, on the clock of its caller. A
 // partner whose clock differs resets at another moment: keep away from the boundary
@@ -26,15 +27,21 @@ import (
 // while a computer is suspended: where clocks are set or computers sleep, make a new
 // Shaper, with the saved state, once in a while.
 //
+// A quota of a day outlives a crash only if it was saved before: a schedule that is used
+// alone by MarshalBinary after each Commit, and one in a Shaper by the Shaper's
+// MarshalBinary. Units that have left since the last saving may leave once more.
+//
 // Memory: two instants and one count per key. Its Next is exact for any ahead if
-// those units come one by one.
+// those units come one by one; a day that clocks skip whole counts as one.
 //
 // FixedWindow is not safe for concurrent use.
 type FixedWindow struct {
 	limit  int64
 	length time.Duration
-	zone   *time.Location
-	zoned  bool // by the clocks of zone, else by multiples of length
+	// zone is that of the clocks which windows follow. If it is nil, windows are multiples
+	// of length.
+	zone     *time.Location
+	dayStart time.Duration // what they show when a day begins
 
 	end  time.Time // of the window of the latest departure
 	used int64     // in that window
@@ -43,40 +50,70 @@ type FixedWindow struct {
 
 // A FixedWindowOption changes a [FixedWindow] that [NewFixedWindow] makes. A nil one is
 // a programming error and panics.
-type FixedWindowOption func(*FixedWindow)
+type FixedWindowOption func(*windowConfig)
 
-// WithLocation aligns the windows to the clocks of a time zone: a window of 24 hours
-// is a calendar day there, which lasts 23 or 25 hours when daylight saving time
-// begins or ends; shorter windows must divide the hour and count from its full hours.
+// WithLocation aligns the windows to the clocks of a time zone. A window of 24 hours is
+// a calendar day there, which lasts 23 or 25 hours when daylight saving time begins or
+// ends, one of several days is as many of those, and weeks begin on Monday. Shorter
+// windows must divide the hour and count from its full hours.
 func WithLocation(zone *time.Location) FixedWindowOption {
-	return func(f *FixedWindow) { f.zone, f.zoned = zone, true }
+	return func(c *windowConfig) { c.zone, c.zoned = zone, true }
+}
+
+// WithDayStart has days begin when clocks show d, a time since midnight, in place of
+// midnight: the quota of a partner whose day begins at 05:00. Clocks are those of
+// [WithLocation], or show UTC. Where clocks skip d, the day begins when they are set
+// forward, and where they show it twice, at the first time.
+func WithDayStart(d time.Duration) FixedWindowOption {
+	return func(c *windowConfig) { c.dayStart = &d }
+}
+
+// windowConfig is what options state.
+type windowConfig struct {
+	zone     *time.Location
+	zoned    bool
+	dayStart *time.Duration // nil: midnight
 }
 
 // NewFixedWindow returns a schedule of limit units per window. It refuses a limit
-// below 1, a window that is not positive, and with [WithLocation] a window that is
-// neither 24 hours nor a divisor of one hour.
+// below 1, a window that is not positive, with [WithLocation] a window that is neither a
+// whole number of days nor a divisor of one hour, and with [WithDayStart] a window that
+// is no whole number of days and a start that is not from 0 to below 24 hours.
 func NewFixedWindow(limit int64, window time.Duration, opts ...FixedWindowOption) (*FixedWindow, error) {
-	f := &FixedWindow{limit: limit, length: window}
+	var c windowConfig
 	for _, opt := range opts {
-		opt(f)
+		opt(&c)
 	}
 	if err := checkWindow(limit, window); err != nil {
 		return nil, err
 	}
-	if f.zoned {
-		if err := f.checkZoned(); err != nil {
-			return nil, err
+	if c.zoned && c.zone == nil {
+		return nil, errors.New("scheduler: location nil: must be a time zone")
+	}
+	f := &FixedWindow{limit: limit, length: window, zone: c.zone}
+	if c.dayStart != nil {
+		if f.dayStart = *c.dayStart; f.days() == 0 {
+			return nil, fmt.Errorf("scheduler: day start %v with window %v: must be a whole number of days", f.dayStart, window)
 		}
+		if f.zone == nil {
+			f.zone = time.UTC
+		}
+	}
+	if err := f.checkCalendar(); err != nil {
+		return nil, err
 	}
 	return f, nil
 }
 
-func (f *FixedWindow) checkZoned() error {
+// checkCalendar returns an error if windows cannot follow the clocks of the zone.
+func (f *FixedWindow) checkCalendar() error {
 	switch {
-	case f.zone == nil:
-		return errors.New("scheduler: location nil: must be a time zone")
-	case f.length != day && time.Hour%f.length != 0:
-		return fmt.Errorf("scheduler: window %v in %v: must be 24h or divide one hour", f.length, f.zone)
+	case f.zone != nil && f.days() == 0 && time.Hour%f.length != 0:
+		return fmt.Errorf("scheduler: window %v in %v: must be whole days or divide one hour", f.length, f.zone)
+	case f.dayStart < 0 || f.dayStart >= day:
+		return fmt.Errorf("scheduler: day start %v: must be from 0 to below 24h", f.dayStart)
+	case f.dayStart != 0 && (f.zone == nil || f.days() == 0):
+		return fmt.Errorf("scheduler: day start %v with window %v: must be a whole number of days", f.dayStart, f.length)
 	}
 	return nil
 }
@@ -96,6 +133,7 @@ func (f *FixedWindow) MaxCost() int64 { return f.limit }
 
 // Next implements [Scheduler].
 func (f *FixedWindow) Next(t time.Time, ahead, n int64) time.Time {
+	mustBeMade(f.limit > 0, "FixedWindow")
 	t = later(t, f.seen)
 	ahead, n = max(ahead, 0), max(n, 1)
 	if n > f.limit {
@@ -116,6 +154,7 @@ func (f *FixedWindow) Next(t time.Time, ahead, n int64) time.Time {
 
 // Commit implements [Scheduler]. It counts at left.
 func (f *FixedWindow) Commit(due, left time.Time, n int64) {
+	mustBeMade(f.limit > 0, "FixedWindow")
 	left = later(left, f.seen)
 	f.seen = left
 	if !left.Before(f.end) {
@@ -127,6 +166,7 @@ func (f *FixedWindow) Commit(due, left time.Time, n int64) {
 
 // SetLimit changes the limit at once. What was used in the window stays used.
 func (f *FixedWindow) SetLimit(now time.Time, limit int64) error {
+	mustBeMade(f.limit > 0, "FixedWindow")
 	if err := checkWindow(limit, f.length); err != nil {
 		return err
 	}
@@ -151,13 +191,11 @@ func (f *FixedWindow) after(t, end time.Time, skip int64) time.Time {
 		return t.Add(never)
 	}
 	at := cut(t, end.Add(time.Duration(lo)))
-	if !f.zoned || skip == 1 {
+	switch {
+	case f.zone == nil || skip == 1:
 		return at
-	}
-	if f.length == day {
-		// So many days later, by the calendar. Noon is in every day.
-		y, m, d := end.In(f.zone).Date()
-		return startOfDay(time.Date(y, m, d+int(skip-1), 12, 0, 0, 0, f.zone), f.zone)
+	case f.days() > 0:
+		return cut(t, alike(t, f.startOf(f.numberAt(end)+skip-1)))
 	}
 	start, _ := f.bounds(at)
 	return start
@@ -166,11 +204,12 @@ func (f *FixedWindow) after(t, end time.Time, skip int64) time.Time {
 // bounds returns the window [start, end) of t.
 func (f *FixedWindow) bounds(t time.Time) (start, end time.Time) {
 	switch {
-	case !f.zoned:
+	case f.zone == nil:
 		start = t.Truncate(f.length)
 		return start, start.Add(f.length)
-	case f.length == day:
-		return startOfDay(t, f.zone), endOfDay(t, f.zone)
+	case f.days() > 0:
+		number := f.numberAt(t)
+		return alike(t, f.startOf(number)), alike(t, f.startOf(number+1))
 	}
 	// Clocks of the zone differ from UTC by an offset; only its part of an hour
 	// moves the windows.
@@ -180,37 +219,31 @@ func (f *FixedWindow) bounds(t time.Time) (start, end time.Time) {
 	return start, start.Add(f.length)
 }
 
-// startOfDay returns the first instant at which clocks in the zone show the date of
-// t. That need not be midnight, as clocks may be set at midnight.
-func startOfDay(t time.Time, zone *time.Location) time.Time {
-	y, m, d := t.In(zone).Date()
-	return firstOf(t, -50*time.Hour, func(at time.Time) bool { return !dateBefore(at, zone, y, m, d) })
-}
-
-// endOfDay returns the first instant at which they show a later date.
-func endOfDay(t time.Time, zone *time.Location) time.Time {
-	y, m, d := t.In(zone).Date()
-	return firstOf(t.Add(50*time.Hour), -50*time.Hour, func(at time.Time) bool { return !dateBefore(at, zone, y, m, d+1) })
-}
-
-// firstOf searches the last span before t, at whose end ok holds, for the first
-// whole second at which it does. Clocks are set at whole seconds.
-func firstOf(t time.Time, span time.Duration, ok func(time.Time) bool) time.Time {
-	hi := t.Unix()
-	lo := t.Add(span).Unix() // does not hold
-	for hi-lo > 1 {
-		if mid := lo + (hi-lo)/2; ok(time.Unix(mid, 0)) {
-			hi = mid
-		} else {
-			lo = mid
-		}
+// days returns how many days a window lasts, or 0 if that is no whole number.
+func (f *FixedWindow) days() int64 {
+	if f.length%day != 0 {
+		return 0
 	}
-	// Derived from t, to keep its monotonic reading.
-	return t.Add(time.Unix(hi, 0).Sub(t))
+	return int64(f.length / day)
 }
 
-// dateBefore reports whether clocks in the zone show a date before y-m-d at t.
-func dateBefore(t time.Time, zone *time.Location, y int, m time.Month, d int) bool {
-	ty, tm, td := t.In(zone).Date()
-	return time.Date(ty, tm, td, 0, 0, 0, 0, time.UTC).Before(time.Date(y, m, d, 0, 0, 0, 0, time.UTC))
+// startOf returns when a window of whole days begins: as soon as clocks show its first
+// day and the start of the day, or more if they skip that.
+func (f *FixedWindow) startOf(number int64) time.Time {
+	return firstReaching(reading{number * f.days(), f.dayStart}, f.zone)
+}
+
+// numberAt returns the number of the window of whole days that t lies in.
+func (f *FixedWindow) numberAt(t time.Time) int64 {
+	shown := readingAt(t, f.zone)
+	if shown.clock < f.dayStart {
+		shown.days--
+	}
+	number := floorDiv(shown.days, f.days())
+	// The next one has begun already if clocks were set back behind its beginning. One
+	// that they have skipped has no time of its own.
+	for !f.startOf(number + 1).After(t) {
+		number++
+	}
+	return number
 }

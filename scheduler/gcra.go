@@ -15,10 +15,12 @@ import (
 //	due of n units = max(t, TAT - (B - min(n, B))·T)
 //	after them     TAT = max(TAT, d) + n·T    with d = max(due, left - J)
 //
-// It guarantees that at most B + floor((w+J)/T) units leave in any closed window
-// of length w, in calls that cost no more than B: B at once after an idle spell,
-// then one every T. With B = 1, the usual choice, units are evenly spaced; a larger B
-// makes it a token bucket of that capacity.
+// It guarantees that at most max(B, c) + floor((w+J)/T) units leave in any closed window
+// of length w, where c is the largest cost of a call in it: B at once after an idle
+// spell, then one every T. (If T is no whole number of nanoseconds, due times are rounded
+// up to one, and w counts as less than 1 ns longer.) The bound is reached. With B = 1, the
+// usual choice, units are evenly spaced; a larger B makes it a token bucket of that
+// capacity.
 //
 // The tolerance J (the standard's CDVT) is how much lateness of a departure the
 // schedule absorbs, so that late timers do not add up and lower the rate. A
@@ -26,12 +28,15 @@ import (
 // is lost and not caught up in a burst.
 //
 // A cost above B leaves when the bucket is full and is paid off afterwards, so no
-// cost wedges the line: [GCRA.MaxCost] has no bound.
+// cost wedges the line: [GCRA.MaxCost] has no bound. The partner sees such a call at
+// once: at 1 per second, two calls of 10 units lie 10 s apart, and that closed window
+// holds 20. Where it counts, state a B of the largest cost, or a [TokenBucket], which
+// refuses larger ones.
 //
 // Time is kept in integers, without rounding: at 3 per second the hour holds
 // 10,800 units. Only the answer is rounded, up to the next whole nanosecond; that
 // lateness of less than 1 ns is absorbed whatever the tolerance. [GCRA.Next] is exact
-// for any ahead, whatever costs those units come in, as long as nobody is late.
+// for any ahead, whatever costs those units come in, as long as no departure is late.
 //
 // GCRA is not safe for concurrent use.
 type GCRA struct {
@@ -39,8 +44,8 @@ type GCRA struct {
 	burst     int64
 	tolerance time.Duration
 
-	pace pace
-	// TAT is tat and frac/pace.den of a nanosecond more. Callers know instants in
+	emission emission
+	// TAT is tat and frac/emission.den of a nanosecond more. Callers know instants in
 	// whole nanoseconds and due times are rounded up to them, so an instant stands
 	// for the nanosecond that ends with it: TAT is reached once it lies in there.
 	// Otherwise each unit would lose a fraction.
@@ -79,7 +84,7 @@ func NewGCRA(r Rate, burst int64, opts ...GCRAOption) (*GCRA, error) {
 	if err := checkRate(r, burst); err != nil {
 		return nil, err
 	}
-	g.rate, g.pace = r, newPace(r)
+	g.rate, g.emission = r, newEmission(r)
 	return g, nil
 }
 
@@ -108,10 +113,16 @@ func (g *GCRA) Tolerance() time.Duration { return g.tolerance }
 func (g *GCRA) TAT() time.Time { return g.tat.Add(span{frac: g.frac}.ceil()) }
 
 // MaxCost returns the largest int64: every cost leaves.
-func (g *GCRA) MaxCost() int64 { return maxInt64 }
+func (g *GCRA) MaxCost() int64 {
+	if g.burst < 1 {
+		return 0
+	}
+	return maxInt64
+}
 
 // Next implements [Scheduler].
 func (g *GCRA) Next(t time.Time, ahead, n int64) time.Time {
+	mustBeMade(g.burst > 0, "GCRA")
 	t = later(t, g.seen)
 	ahead, n = max(ahead, 0), max(n, 1)
 
@@ -124,9 +135,9 @@ func (g *GCRA) Next(t time.Time, ahead, n int64) time.Time {
 	}
 	// A burst lets n units go this many intervals before TAT.
 	if early := g.burst - min(n, g.burst); ahead >= early {
-		wait = g.pace.plus(wait, g.pace.times(ahead-early))
+		wait = g.emission.plus(wait, g.emission.times(ahead-early))
 	} else {
-		wait = g.pace.minus(wait, g.pace.times(early-ahead))
+		wait = g.emission.minus(wait, g.emission.times(early-ahead))
 	}
 	switch wait {
 	case dry:
@@ -139,6 +150,7 @@ func (g *GCRA) Next(t time.Time, ahead, n int64) time.Time {
 
 // Commit implements [Scheduler].
 func (g *GCRA) Commit(due, left time.Time, n int64) {
+	mustBeMade(g.burst > 0, "GCRA")
 	d := due
 	if left.Sub(due) > g.tolerance {
 		d = left.Add(-g.tolerance)
@@ -147,9 +159,9 @@ func (g *GCRA) Commit(due, left time.Time, n int64) {
 	g.seen = d
 	if g.owed(d) == dry {
 		// Without a fraction any den will do; a small one keeps [GCRA.Ticks] possible.
-		g.tat, g.frac, g.pace.den = d, 0, g.pace.units
+		g.tat, g.frac, g.emission.den = d, 0, g.emission.units
 	}
-	g.advance(g.pace.times(n))
+	g.advance(g.emission.times(n))
 }
 
 // SetRate changes the rate as of now. Units that are owed stay owed, and their
@@ -157,18 +169,19 @@ func (g *GCRA) Commit(due, left time.Time, n int64) {
 // more than 292 years was cut to that, and counts as that many units. On an error
 // nothing has changed.
 func (g *GCRA) SetRate(now time.Time, r Rate) error {
+	mustBeMade(g.burst > 0, "GCRA")
 	if err := checkRate(r, g.burst); err != nil {
 		return err
 	}
 	now = later(now, g.seen)
 	g.rate = r
 	left := span{frac: g.frac}
-	if owed := g.pace.minus(g.owed(now), justNow); owed != (span{}) {
-		left, g.pace = g.pace.convert(owed, newPace(r))
+	if owed := g.emission.minus(g.owed(now), justNow); owed != (span{}) {
+		left, g.emission = g.emission.convert(owed, newEmission(r))
 		g.tat = now
 	} else {
 		// TAT has come, and stays when it was: what is due since then leaves late.
-		left, g.pace = g.pace.rebase(left, newPace(r))
+		left, g.emission = g.emission.rebase(left, newEmission(r))
 	}
 	g.frac = 0
 	g.advance(left)
@@ -176,13 +189,14 @@ func (g *GCRA) SetRate(now time.Time, r Rate) error {
 }
 
 // Forfeit gives up what was saved up until t: of the units that might leave at t
-// back to back only the given number may, and further ones each T later. Whoever
-// closed a gate calls it when the gate opens, so that the time behind the gate is
-// no licence for a burst. A keep above the burst counts as the burst.
+// back to back only the given number may, and further ones each T later. A line that was
+// held calls it when it goes on, so that the time of the hold is no licence for a burst.
+// A keep above the burst counts as the burst.
 func (g *GCRA) Forfeit(t time.Time, keep int64) {
+	mustBeMade(g.burst > 0, "GCRA")
 	t = later(t, g.seen)
-	least := g.pace.times(g.burst - min(max(keep, 1), g.burst))
-	if g.pace.minus(g.owed(t), g.pace.plus(justNow, least)) == (span{}) {
+	least := g.emission.times(g.burst - min(max(keep, 1), g.burst))
+	if g.emission.minus(g.owed(t), g.emission.plus(justNow, least)) == (span{}) {
 		g.tat, g.frac = t, 0
 		g.advance(least)
 	}
@@ -217,7 +231,7 @@ var (
 
 // advance moves TAT by s.
 func (g *GCRA) advance(s span) {
-	s = g.pace.plus(s, span{frac: g.frac})
+	s = g.emission.plus(s, span{frac: g.frac})
 	g.tat, g.frac = g.tat.Add(time.Duration(s.ns)), s.frac
 }
 

@@ -13,7 +13,7 @@ import (
 // form: a level, and when it was last touched. The leaky bucket as a queue, which
 // lets one unit leave every T, is a [GCRA] with burst 1 in front of a line.
 //
-// Use it for a partner who states one, as Shopify does ("40 in the bucket, 2 leak
+// Use it for a partner that states one, as Shopify does ("40 in the bucket, 2 leak
 // per second"). A cost above the capacity can never leave.
 //
 // Worst burst: capacity units at once, and capacity + floor(w/T) in a closed window
@@ -24,7 +24,7 @@ import (
 type LeakyBucket struct {
 	rate     Rate
 	capacity int64
-	pace     pace
+	emission emission
 
 	// level is what is in the bucket one nanosecond before touched, if it leaks
 	// from then on: an instant stands for the nanosecond that ends with it, and the
@@ -42,7 +42,7 @@ func NewLeakyBucket(r Rate, capacity int64) (*LeakyBucket, error) {
 	if err := checkRate(r, capacity); err != nil {
 		return nil, err
 	}
-	return &LeakyBucket{rate: r, capacity: capacity, pace: newPace(r)}, nil
+	return &LeakyBucket{rate: r, capacity: capacity, emission: newEmission(r)}, nil
 }
 
 // Rate returns the rate at which the bucket leaks.
@@ -53,6 +53,7 @@ func (b *LeakyBucket) MaxCost() int64 { return b.capacity }
 
 // Next implements [Scheduler].
 func (b *LeakyBucket) Next(t time.Time, ahead, n int64) time.Time {
+	mustBeMade(b.capacity > 0, "LeakyBucket")
 	t = later(t, b.touched)
 	if n > b.capacity {
 		return t.Add(never)
@@ -61,45 +62,48 @@ func (b *LeakyBucket) Next(t time.Time, ahead, n int64) time.Time {
 		return t
 	}
 	poured := whole(saturatingSum(max(ahead, 0), max(n, 1)))
-	excess := b.pace.difference(b.pace.sum(b.at(t), poured), whole(b.capacity))
-	return t.Add(b.pace.timeFor(b.pace.difference(excess, b.pace.drops(1))))
+	excess := b.emission.difference(b.emission.sum(b.at(t), poured), whole(b.capacity))
+	return t.Add(b.emission.timeFor(b.emission.difference(excess, b.emission.drops(1))))
 }
 
 // Commit implements [Scheduler]. It counts at left.
 func (b *LeakyBucket) Commit(due, left time.Time, n int64) {
+	mustBeMade(b.capacity > 0, "LeakyBucket")
 	left = later(left, b.touched)
 	if !b.rate.unlimited {
-		b.level = b.pace.sum(b.at(left), whole(max(n, 0)))
+		b.level = b.emission.sum(b.at(left), whole(max(n, 0)))
 	}
 	b.touched = left
 }
 
 // SetRate changes the rate as of now; see [GCRA.SetRate]. The level is kept.
 func (b *LeakyBucket) SetRate(now time.Time, r Rate) error {
+	mustBeMade(b.capacity > 0, "LeakyBucket")
 	if err := checkRate(r, b.capacity); err != nil {
 		return err
 	}
 	now = later(now, b.touched)
-	to := newPace(r)
+	to := newEmission(r)
 	if b.rate.unlimited || r.unlimited {
 		b.level = amount{}
 	} else {
 		// Rounded up: what is missing in the bucket is rounded down.
-		missing := b.pace.difference(b.pace.drops(1), b.at(now))
-		b.level = to.difference(to.drops(1), b.pace.resize(missing, to))
+		missing := b.emission.difference(b.emission.drops(1), b.at(now))
+		b.level = to.difference(to.drops(1), b.emission.resize(missing, to))
 	}
-	b.rate, b.pace, b.touched = r, to, now
+	b.rate, b.emission, b.touched = r, to, now
 	return nil
 }
 
 // Forfeit fills what has leaked; see [GCRA.Forfeit].
 func (b *LeakyBucket) Forfeit(t time.Time, keep int64) {
+	mustBeMade(b.capacity > 0, "LeakyBucket")
 	if b.rate.unlimited {
 		return
 	}
 	t = later(t, b.touched)
-	filled := b.pace.sum(whole(b.capacity-min(max(keep, 1), b.capacity)), b.pace.drops(1))
-	if b.pace.difference(b.at(t), filled).units < 0 {
+	filled := b.emission.sum(whole(b.capacity-min(max(keep, 1), b.capacity)), b.emission.drops(1))
+	if b.emission.difference(b.at(t), filled).units < 0 {
 		b.level, b.touched = filled, t
 	}
 }
@@ -115,8 +119,8 @@ func (b *LeakyBucket) Forfeited(t time.Time, keep int64) Scheduler {
 func (b *LeakyBucket) at(t time.Time) amount {
 	elapsed := t.Sub(b.touched)
 	// Idle time is clamped before it is multiplied.
-	if elapsed >= b.pace.timeFor(b.level) {
-		return b.pace.drops(1) // empty at t
+	if elapsed >= b.emission.timeFor(b.level) {
+		return b.emission.drops(1) // empty at t
 	}
-	return b.pace.difference(b.level, b.pace.drops(elapsed))
+	return b.emission.difference(b.level, b.emission.drops(elapsed))
 }

@@ -84,7 +84,7 @@ func (r Rate) For(n int64) time.Duration {
 	if r.unlimited || r.Validate() != nil || n < 1 {
 		return 0
 	}
-	return newPace(r).times(n).ceil()
+	return newEmission(r).times(n).ceil()
 }
 
 // Scale returns the rate times num/den, exactly. [Unlimited] stays unlimited. It refuses

@@ -10,40 +10,35 @@ import "time"
 // departure with Commit. Between the two nothing is reserved: a caller that gives
 // up has nothing to hand back.
 //
+// A schedule may have closed times: what may leave at one instant need not be allowed at
+// a later one, as with the open hours of a partner. So Next promises its instant and no
+// other. A caller that comes later than the due time, as its timer was late, asks again
+// about the present, Next(now, 0, n), and waits on if the answer lies ahead; otherwise it
+// commits the due time for which it waited. Of several limits each is asked again about
+// the instant to which the others have moved, until all agree; [All] does it.
+//
 // An implementation must pass the suite in package schedulertest. In particular
 //
-//   - Next is exact for ahead = 0: at the instant it returns, n units may leave,
-//     and one nanosecond earlier they may not;
+//   - Next is exact for ahead = 0: it is the earliest instant, not before t, at which n
+//     units may leave. At all instants from t to it they may not, and asked about it,
+//     Next returns it;
 //   - for ahead > 0 it is never later than what really comes out, and each
 //     implementation says when it is exact;
+//   - a later t, more units ahead or a larger n never make Next earlier, nor does a
+//     departure, but for 1 ns of rounding;
 //   - a t before the latest instant on the schedule counts as that instant, so a
 //     stale clock reading mints no capacity;
+//   - MaxCost is at least 1;
 //   - no argument makes it panic, return an instant before t, or wrap around: a
 //     wait beyond 292 years is cut to 292 years after t, the longest Duration. An
 //     ahead below 0 counts as 0, an n below 1 as 1, and an n above MaxCost waits
 //     that long.
 //
-// A Scheduler may also have the methods
+// What a Scheduler may do besides has an interface each: [Rated], [RateSetter],
+// [Forfeiter], [Tolerant], [Notifier] and [Holder].
 //
-//	Rate() Rate                                    // where it has an emission interval
-//	SetRate(now time.Time, r Rate) error           // as GCRA.SetRate
-//	Forfeit(t time.Time, keep int64)               // as GCRA.Forfeit
-//	Forfeited(t time.Time, keep int64) Scheduler   // as GCRA.Forfeited
-//	Tolerance() time.Duration                      // as GCRA.Tolerance
-//	Notify(again func())                           // its answers change by themselves
-//	Hold(until time.Time)                          // it shares holds with others
-//
-// A line needs the first to bound its backlog, the second to change its rate, the
-// next two to resume evenly after a hold, and Tolerance to keep the rate of a caller
-// that is woken late and comes back late.
-//
-// Notify is for a schedule that others change too, one that processes share, say. It is
-// called once, before all others, with what has the line look at the schedule again;
-// the schedule may call that at any time but within its own methods, and from any
-// goroutine. Until it knows when a unit may leave, such a schedule answers with its best
-// guess, which must lie ahead of the present; the guess is good enough to refuse a call
-// that cannot make its deadline. It sees what waits as ahead. Hold is called when the
-// line is held until an instant of the wall clock. It must not block.
+// The zero value of a schedule of this package is there to load a saved state into. Its
+// MaxCost is 0, and its other methods panic until a state has been loaded.
 type Scheduler interface {
 	// Next returns the earliest instant, not before t, at which n units may
 	// leave once ahead more units have left before them. It changes nothing.

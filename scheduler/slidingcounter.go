@@ -14,7 +14,7 @@ import (
 //
 // The comparison is exact, in integers, and rounds against the caller.
 //
-// Use it for a partner who counts like that, as many gateways do, or where a
+// Use it for a partner that counts like that, as many gateways do, or where a
 // [SlidingLog] takes too much memory. It assumes that the units of the previous
 // window were spread evenly; if they came late in it, more than limit may fall into
 // one window: up to about twice the limit for the most hostile arrivals, and far
@@ -49,6 +49,7 @@ func (c *SlidingCounter) MaxCost() int64 { return c.limit }
 
 // Next implements [Scheduler].
 func (c *SlidingCounter) Next(t time.Time, ahead, n int64) time.Time {
+	mustBeMade(c.limit > 0, "SlidingCounter")
 	t = later(t, c.seen)
 	ahead, n = max(ahead, 0), max(n, 1)
 	if n > c.limit {
@@ -106,6 +107,7 @@ func (c *SlidingCounter) fits(t, start time.Time, previous, total int64) (time.T
 
 // Commit implements [Scheduler]. It counts at left.
 func (c *SlidingCounter) Commit(due, left time.Time, n int64) {
+	mustBeMade(c.limit > 0, "SlidingCounter")
 	left = later(left, c.seen)
 	c.seen = left
 	c.start, c.previous, c.current = c.at(left)
@@ -114,6 +116,7 @@ func (c *SlidingCounter) Commit(due, left time.Time, n int64) {
 
 // SetLimit changes the limit at once. The counts stay as they are.
 func (c *SlidingCounter) SetLimit(now time.Time, limit int64) error {
+	mustBeMade(c.limit > 0, "SlidingCounter")
 	if err := checkWindow(limit, c.window); err != nil {
 		return err
 	}

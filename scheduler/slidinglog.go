@@ -46,6 +46,7 @@ func (l *SlidingLog) MaxCost() int64 { return l.limit }
 
 // Next implements [Scheduler].
 func (l *SlidingLog) Next(t time.Time, ahead, n int64) time.Time {
+	mustBeMade(l.limit > 0, "SlidingLog")
 	t = later(t, l.seen)
 	ahead, n = max(ahead, 0), max(n, 1)
 	if n > l.limit {
@@ -73,6 +74,7 @@ func (l *SlidingLog) Next(t time.Time, ahead, n int64) time.Time {
 
 // Commit implements [Scheduler]. It counts at left.
 func (l *SlidingLog) Commit(due, left time.Time, n int64) {
+	mustBeMade(l.limit > 0, "SlidingLog")
 	left = later(left, l.seen)
 	if len(l.ring) == 0 {
 		l.epoch = left
@@ -100,6 +102,7 @@ func (l *SlidingLog) push(at int64) {
 // SetLimit changes the limit as of now. The units that left within the window stay
 // in the log: after a cut the next one leaves when few enough of them are in it.
 func (l *SlidingLog) SetLimit(now time.Time, limit int64) error {
+	mustBeMade(l.limit > 0, "SlidingLog")
 	if err := checkWindow(limit, l.window); err != nil {
 		return err
 	}

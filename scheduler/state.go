@@ -14,14 +14,17 @@ type stater interface {
 	encoding.BinaryUnmarshaler
 }
 
-// MarshalBinary returns the whole state, limits included. The error is always nil.
+// MarshalBinary returns the whole state, limits included. It refuses a zero GCRA.
 // See the package documentation.
 func (g *GCRA) MarshalBinary() ([]byte, error) {
+	if g.burst < 1 {
+		return nil, errZeroState("GCRA")
+	}
 	e := encode(kindGCRA)
 	e.rate(g.rate)
 	e.int(g.burst)
 	e.duration(g.tolerance)
-	e.uint(g.pace.den)
+	e.uint(g.emission.den)
 	e.instant(g.tat)
 	e.uint(g.frac)
 	e.instant(g.seen)
@@ -38,9 +41,9 @@ func (g *GCRA) UnmarshalBinary(data []byte) error {
 	den := d.uint()
 	n.tat, n.frac, n.seen = d.instant(), d.uint(), d.instant()
 	if d.err == nil {
-		n.pace = newPace(n.rate)
-		d.check(den > 0 && den <= maxDen && den%n.pace.units == 0 && n.frac < den, "a fraction")
-		n.pace.den = den
+		n.emission = newEmission(n.rate)
+		d.check(den > 0 && den <= maxDen && den%n.emission.units == 0 && n.frac < den, "a fraction")
+		n.emission.den = den
 	}
 	if err := d.finish(); err != nil {
 		return err
@@ -49,9 +52,12 @@ func (g *GCRA) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// MarshalBinary returns the whole state, limits included. The error is always nil.
+// MarshalBinary returns the whole state, limits included. It refuses a zero TokenBucket.
 // See the package documentation.
 func (b *TokenBucket) MarshalBinary() ([]byte, error) {
+	if b.burst < 1 {
+		return nil, errZeroState("TokenBucket")
+	}
 	return encodeBucket(kindTokenBucket, b.rate, b.burst, b.balance, b.touched)
 }
 
@@ -60,16 +66,19 @@ func (b *TokenBucket) MarshalBinary() ([]byte, error) {
 func (b *TokenBucket) UnmarshalBinary(data []byte) error {
 	var n TokenBucket
 	var err error
-	n.rate, n.burst, n.pace, n.balance, n.touched, err = decodeBucket(kindTokenBucket, data)
+	n.rate, n.burst, n.emission, n.balance, n.touched, err = decodeBucket(kindTokenBucket, data)
 	if err == nil {
 		*b = n
 	}
 	return err
 }
 
-// MarshalBinary returns the whole state, limits included. The error is always nil.
+// MarshalBinary returns the whole state, limits included. It refuses a zero LeakyBucket.
 // See the package documentation.
 func (b *LeakyBucket) MarshalBinary() ([]byte, error) {
+	if b.capacity < 1 {
+		return nil, errZeroState("LeakyBucket")
+	}
 	return encodeBucket(kindLeakyBucket, b.rate, b.capacity, b.level, b.touched)
 }
 
@@ -78,7 +87,7 @@ func (b *LeakyBucket) MarshalBinary() ([]byte, error) {
 func (b *LeakyBucket) UnmarshalBinary(data []byte) error {
 	var n LeakyBucket
 	var err error
-	n.rate, n.capacity, n.pace, n.level, n.touched, err = decodeBucket(kindLeakyBucket, data)
+	n.rate, n.capacity, n.emission, n.level, n.touched, err = decodeBucket(kindLeakyBucket, data)
 	if err == nil {
 		*b = n
 	}
@@ -94,28 +103,32 @@ func encodeBucket(kind byte, r Rate, size int64, a amount, touched time.Time) ([
 	return e.finish()
 }
 
-func decodeBucket(kind byte, data []byte) (r Rate, size int64, p pace, a amount, touched time.Time, err error) {
+func decodeBucket(kind byte, data []byte) (r Rate, size int64, p emission, a amount, touched time.Time, err error) {
 	d := decode(kind, data)
 	r, size = d.rate(), d.int()
 	d.check(size >= 1 && (d.err != nil || checkRate(r, size) == nil), "the size")
 	if d.err == nil {
-		p = newPace(r)
+		p = newEmission(r)
 	}
 	a, touched = d.amount(p), d.instant()
 	return r, size, p, a, touched, d.finish()
 }
 
-// MarshalBinary returns the whole state, limits included. The error is always nil.
+// MarshalBinary returns the whole state, limits included. It refuses a zero FixedWindow.
 // See the package documentation.
 func (f *FixedWindow) MarshalBinary() ([]byte, error) {
+	if f.limit < 1 {
+		return nil, errZeroState("FixedWindow")
+	}
 	e := encode(kindFixedWindow)
 	e.int(f.limit)
 	e.duration(f.length)
 	zone := "" // LoadLocation takes that for UTC; here it means no zone at all
-	if f.zoned {
+	if f.zone != nil {
 		zone = f.zone.String()
 	}
 	e.bytes([]byte(zone))
+	e.duration(f.dayStart)
 	e.instant(f.end)
 	e.int(f.used)
 	e.instant(f.seen)
@@ -130,30 +143,80 @@ func (f *FixedWindow) UnmarshalBinary(data []byte) error {
 	var n FixedWindow
 	n.limit, n.length = d.window()
 	zone := string(d.bytes())
+	n.dayStart = d.duration()
 	n.end, n.used, n.seen = d.instant(), d.int(), d.instant()
 	d.check(n.used >= 0, "a count")
 	if err := d.finish(); err != nil {
 		return err
 	}
-	if zone != "" {
-		n.zoned = true
-		if n.zone = f.zone; n.zone == nil || n.zone.String() != zone {
-			var err error
-			if n.zone, err = time.LoadLocation(zone); err != nil {
-				return fmt.Errorf("scheduler: state: %w", err)
-			}
-		}
-		if err := n.checkZoned(); err != nil {
-			return err
-		}
+	var err error
+	if n.zone, err = loadZone(zone, f.zone); err != nil {
+		return err
+	}
+	if err := n.checkCalendar(); err != nil {
+		return err
 	}
 	*f = n
 	return nil
 }
 
-// MarshalBinary returns the whole state, limits included. The error is always nil.
+// loadZone returns the time zone of a name: nil for none, known if it has that name, and
+// else what the system has.
+func loadZone(name string, known *time.Location) (*time.Location, error) {
+	switch {
+	case name == "":
+		return nil, nil
+	case known != nil && known.String() == name:
+		return known, nil
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fmt.Errorf("scheduler: state: %w", err)
+	}
+	return zone, nil
+}
+
+// MarshalBinary returns the whole state, hours included. It refuses a zero Hours.
+// See the package documentation.
+func (h *Hours) MarshalBinary() ([]byte, error) {
+	if h.zone == nil {
+		return nil, errZeroState("Hours")
+	}
+	e := encode(kindHours)
+	e.bytes([]byte(h.zone.String()))
+	e.duration(h.from)
+	e.duration(h.to)
+	e.instant(h.seen)
+	return e.finish()
+}
+
+// UnmarshalBinary replaces h by the schedule that the state was taken of. An error
+// leaves h as it was. A time zone is known by its name, as [FixedWindow.UnmarshalBinary]
+// has it.
+func (h *Hours) UnmarshalBinary(data []byte) error {
+	d := decode(kindHours, data)
+	zone := string(d.bytes())
+	n := Hours{from: d.duration(), to: d.duration(), seen: d.instant()}
+	if err := d.finish(); err != nil {
+		return err
+	}
+	var err error
+	if n.zone, err = loadZone(zone, h.zone); err != nil {
+		return err
+	}
+	if err := n.validate(); err != nil {
+		return err
+	}
+	*h = n
+	return nil
+}
+
+// MarshalBinary returns the whole state, limits included. It refuses a zero SlidingLog.
 // See the package documentation.
 func (l *SlidingLog) MarshalBinary() ([]byte, error) {
+	if l.limit < 1 {
+		return nil, errZeroState("SlidingLog")
+	}
 	e := encode(kindSlidingLog)
 	e.int(l.limit)
 	e.duration(l.window)
@@ -190,9 +253,12 @@ func (l *SlidingLog) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// MarshalBinary returns the whole state, limits included. The error is always nil.
+// MarshalBinary returns the whole state, limits included. It refuses a zero SlidingCounter.
 // See the package documentation.
 func (c *SlidingCounter) MarshalBinary() ([]byte, error) {
+	if c.limit < 1 {
+		return nil, errZeroState("SlidingCounter")
+	}
 	e := encode(kindSlidingCounter)
 	e.int(c.limit)
 	e.duration(c.window)
@@ -218,15 +284,20 @@ func (c *SlidingCounter) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// MarshalBinary returns the states of all limits. It fails if one of them is no
-// encoding.BinaryMarshaler.
+// errStateless is for a limit of a user's that cannot save its state.
+func errStateless(limit Scheduler) error {
+	return fmt.Errorf("scheduler: state: a %T has none to marshal: %w", limit, errors.ErrUnsupported)
+}
+
+// MarshalBinary returns the states of all limits. If one of them is no
+// encoding.BinaryMarshaler, the error matches [errors.ErrUnsupported].
 func (a all) MarshalBinary() ([]byte, error) {
 	e := encode(kindAll)
 	e.int(int64(len(a)))
 	for _, limit := range a {
 		s, ok := limit.(stater)
 		if !ok {
-			return nil, fmt.Errorf("scheduler: state: a %T has none to marshal", limit)
+			return nil, errStateless(limit)
 		}
 		state, err := s.MarshalBinary()
 		if err != nil {
@@ -238,31 +309,49 @@ func (a all) MarshalBinary() ([]byte, error) {
 }
 
 // UnmarshalBinary hands each limit its state back. The limits must be as many and of
-// the same types, in the same order. An error leaves all of them as they were.
+// the same types, in the same order. An error leaves all of them as they were, but that a
+// zero value may have been loaded.
 func (a all) UnmarshalBinary(data []byte) error {
-	before, err := a.MarshalBinary()
+	states, err := a.split(data)
 	if err != nil {
 		return err
 	}
-	if err := a.restore(data); err != nil {
-		return errors.Join(err, a.restore(before))
+	before := make([][]byte, len(a))
+	for i, limit := range a {
+		s, ok := limit.(stater)
+		if !ok {
+			return errStateless(limit)
+		}
+		before[i], _ = s.MarshalBinary() // a zero value has none
+	}
+	for i, limit := range a {
+		if err := limit.(stater).UnmarshalBinary(states[i]); err != nil {
+			return errors.Join(err, a.restore(before[:i]))
+		}
 	}
 	return nil
 }
 
-func (a all) restore(data []byte) error {
+// split returns the states of the limits.
+func (a all) split(data []byte) ([][]byte, error) {
 	d := decode(kindAll, data)
 	if n := d.int(); d.err == nil && n != int64(len(a)) {
 		d.fail("it is of %d limits, want %d", n, len(a))
 	}
-	for _, limit := range a {
-		state := d.bytes()
-		if d.err != nil {
-			break
-		}
-		if err := limit.(stater).UnmarshalBinary(state); err != nil {
-			return err
+	states := make([][]byte, len(a))
+	for i := range states {
+		states[i] = d.bytes()
+	}
+	return states, d.finish()
+}
+
+// restore hands the first limits the states that they had.
+func (a all) restore(states [][]byte) error {
+	var errs []error
+	for i, state := range states {
+		if state != nil {
+			errs = append(errs, a[i].(stater).UnmarshalBinary(state))
 		}
 	}
-	return d.finish()
+	return errors.Join(errs...)
 }

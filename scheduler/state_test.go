@@ -31,6 +31,7 @@ func each(t testing.TB) map[string]stater {
 		"FixedWindow":    newFixedWindow(t, 100, day, scheduler.WithLocation(location(t, "Europe/Berlin"))),
 		"SlidingLog":     newSlidingLog(t, 10, time.Minute),
 		"SlidingCounter": newSlidingCounter(t, 10, time.Minute),
+		"Hours":          newHours(t, location(t, "Europe/Berlin"), 9*time.Hour, 17*time.Hour),
 		"All":            scheduler.All(newGCRA(t, scheduler.PerSecond(3), 1), newSlidingLog(t, 5, time.Second)).(stater),
 	}
 	for _, s := range kinds {
@@ -39,31 +40,6 @@ func each(t testing.TB) map[string]stater {
 	}
 	require.NoError(t, odd.SetRate(origin.Add(time.Second), scheduler.PerMinute(11)))
 	return kinds
-}
-
-// A zero value of each type takes a state: whoever loads need not know the limits.
-func TestStateLoadsIntoAZeroValue(t *testing.T) {
-	zero := map[string]stater{
-		"GCRA": new(scheduler.GCRA), "Unlimited": new(scheduler.GCRA),
-		"TokenBucket": new(scheduler.TokenBucket), "LeakyBucket": new(scheduler.LeakyBucket),
-		"FixedWindow": new(scheduler.FixedWindow), "SlidingLog": new(scheduler.SlidingLog),
-		"SlidingCounter": new(scheduler.SlidingCounter),
-	}
-	kinds := each(t)
-	for name, loaded := range zero {
-		saved := kinds[name]
-		data, err := saved.MarshalBinary()
-		require.NoError(t, err, name)
-		require.NoError(t, loaded.UnmarshalBinary(data), name)
-		assert.Equal(t, saved.MaxCost(), loaded.MaxCost(), name)
-		now := origin.Add(2 * time.Second)
-		for range 20 {
-			due := saved.Next(now, 0, 1)
-			assert.True(t, due.Equal(loaded.Next(now, 0, 1)), name)
-			saved.Commit(due, due, 1)
-			loaded.Commit(due, due, 1)
-		}
-	}
 }
 
 func TestStateOfAnotherKindIsRefused(t *testing.T) {
@@ -110,6 +86,12 @@ func TestStateOfAnUnknownZoneIsRefused(t *testing.T) {
 	assert.ErrorContains(t, new(scheduler.FixedWindow).UnmarshalBinary(data), "Nowhere")
 	same := newFixedWindow(t, 5, day, scheduler.WithLocation(time.FixedZone("Nowhere", 3600)))
 	assert.NoError(t, same.UnmarshalBinary(data), "it has that zone")
+
+	h := newHours(t, time.FixedZone("Nowhere", 3600), 0, time.Hour)
+	data, err = h.MarshalBinary()
+	require.NoError(t, err)
+	assert.ErrorContains(t, new(scheduler.Hours).UnmarshalBinary(data), "Nowhere")
+	assert.NoError(t, newHours(t, time.FixedZone("Nowhere", 0), 0, 1).UnmarshalBinary(data), "it has that zone")
 }
 
 // FuzzState: no bytes make a schedule panic. What it accepts is a state that it

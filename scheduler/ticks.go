@@ -17,7 +17,7 @@ import (
 //
 // A Ticks is an immutable value, for the rate and burst of its GCRA at the time.
 type Ticks struct {
-	pace     pace
+	emission emission
 	perNano  int64 // ticks in a nanosecond
 	interval int64 // T
 	burst    int64
@@ -37,11 +37,12 @@ const (
 // a burst that takes centuries, or a rate whose fraction has more than 2^20 for a
 // denominator.
 func (g *GCRA) Ticks() (Ticks, bool) {
-	p := g.pace
+	mustBeMade(g.burst > 0, "GCRA")
+	p := g.emission
 	if p.den > maxPerNano {
 		return Ticks{}, false
 	}
-	k := Ticks{pace: p, perNano: int64(p.den), burst: g.burst, horizon: time.Duration(limit / p.den), maxCost: maxInt64}
+	k := Ticks{emission: p, perNano: int64(p.den), burst: g.burst, horizon: time.Duration(limit / p.den), maxCost: maxInt64}
 	if p.period == 0 {
 		return k, true // T is 0: TAT need not be kept
 	}
@@ -142,7 +143,7 @@ func (k *Ticks) Fresh() int64 { return -k.perNano }
 func (k *Ticks) Pack(g *GCRA, origin time.Time) (tat int64, ok bool) {
 	since := g.tat.Sub(origin)
 	switch {
-	case g.pace != k.pace || since >= k.horizon:
+	case g.emission != k.emission || since >= k.horizon:
 		return 0, false
 	case since < -k.horizon:
 		return k.Fresh(), true // nothing has been owed for that long
@@ -154,7 +155,7 @@ func (k *Ticks) Pack(g *GCRA, origin time.Time) (tat int64, ok bool) {
 // made of a packed one.
 func (k *Ticks) Unpack(g *GCRA, origin time.Time, tat int64) {
 	ns, frac := k.split(tat)
-	g.pace = k.pace
+	g.emission = k.emission
 	g.tat, g.frac = origin.Add(time.Duration(ns)), uint64(frac)
 }
 

@@ -11,7 +11,7 @@ import (
 // It is the same rule as a strict [GCRA] and a [LeakyBucket], in the ledger form: a
 // balance, and when it was last touched. The three agree on every decision.
 //
-// Use it for a partner who states one: "100 per second with bursts of 20". To be
+// Use it for a partner that states one: "100 per second with bursts of 20". To be
 // gentle, prefer a [GCRA] with burst 1. A cost above the burst can never leave.
 //
 // Worst burst: burst units at once, and burst + floor(w/T) in a closed window of
@@ -20,9 +20,9 @@ import (
 //
 // TokenBucket is not safe for concurrent use.
 type TokenBucket struct {
-	rate  Rate
-	burst int64
-	pace  pace
+	rate     Rate
+	burst    int64
+	emission emission
 
 	balance amount // at touched
 	touched time.Time
@@ -37,7 +37,7 @@ func NewTokenBucket(r Rate, burst int64) (*TokenBucket, error) {
 	if err := checkRate(r, burst); err != nil {
 		return nil, err
 	}
-	return &TokenBucket{rate: r, burst: burst, pace: newPace(r), balance: whole(burst)}, nil
+	return &TokenBucket{rate: r, burst: burst, emission: newEmission(r), balance: whole(burst)}, nil
 }
 
 // Rate returns the rate at which tokens come.
@@ -48,6 +48,7 @@ func (b *TokenBucket) MaxCost() int64 { return b.burst }
 
 // Next implements [Scheduler].
 func (b *TokenBucket) Next(t time.Time, ahead, n int64) time.Time {
+	mustBeMade(b.burst > 0, "TokenBucket")
 	t = later(t, b.touched)
 	if n > b.burst {
 		return t.Add(never)
@@ -58,41 +59,44 @@ func (b *TokenBucket) Next(t time.Time, ahead, n int64) time.Time {
 	// Units ahead leave as soon as there is a token for them, so no token is lost
 	// to a full bucket until they have all left.
 	wanted := whole(saturatingSum(max(ahead, 0), max(n, 1)))
-	return t.Add(b.pace.timeFor(b.pace.difference(wanted, b.at(t))))
+	return t.Add(b.emission.timeFor(b.emission.difference(wanted, b.at(t))))
 }
 
 // Commit implements [Scheduler]. It counts at left.
 func (b *TokenBucket) Commit(due, left time.Time, n int64) {
+	mustBeMade(b.burst > 0, "TokenBucket")
 	left = later(left, b.touched)
 	if !b.rate.unlimited {
-		b.balance = b.pace.difference(b.at(left), whole(max(n, 0)))
+		b.balance = b.emission.difference(b.at(left), whole(max(n, 0)))
 	}
 	b.touched = left
 }
 
 // SetRate changes the rate as of now; see [GCRA.SetRate]. The balance is kept.
 func (b *TokenBucket) SetRate(now time.Time, r Rate) error {
+	mustBeMade(b.burst > 0, "TokenBucket")
 	if err := checkRate(r, b.burst); err != nil {
 		return err
 	}
 	now = later(now, b.touched)
-	to := newPace(r)
+	to := newEmission(r)
 	if b.rate.unlimited || r.unlimited {
 		b.balance = whole(b.burst)
 	} else {
-		b.balance = b.pace.resize(b.at(now), to)
+		b.balance = b.emission.resize(b.at(now), to)
 	}
-	b.rate, b.pace, b.touched = r, to, now
+	b.rate, b.emission, b.touched = r, to, now
 	return nil
 }
 
 // Forfeit gives up saved tokens; see [GCRA.Forfeit].
 func (b *TokenBucket) Forfeit(t time.Time, keep int64) {
+	mustBeMade(b.burst > 0, "TokenBucket")
 	if b.rate.unlimited {
 		return
 	}
 	t = later(t, b.touched)
-	if kept := whole(max(keep, 1)); b.pace.difference(kept, b.at(t)).units < 0 {
+	if kept := whole(max(keep, 1)); b.emission.difference(kept, b.at(t)).units < 0 {
 		b.balance, b.touched = kept, t
 	}
 }
@@ -110,8 +114,8 @@ func (b *TokenBucket) Forfeited(t time.Time, keep int64) Scheduler {
 func (b *TokenBucket) at(t time.Time) amount {
 	elapsed := t.Sub(b.touched)
 	// Idle time is clamped before it is multiplied.
-	if elapsed > b.pace.timeFor(b.pace.difference(whole(b.burst), b.balance)) {
+	if elapsed > b.emission.timeFor(b.emission.difference(whole(b.burst), b.balance)) {
 		return whole(b.burst)
 	}
-	return b.pace.sum(b.balance, b.pace.drops(elapsed))
+	return b.emission.sum(b.balance, b.emission.drops(elapsed))
 }

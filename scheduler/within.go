@@ -5,14 +5,15 @@ import (
 	"time"
 )
 
-// Within returns the pace that never exceeds limit in any closed window, at the
+// Within returns the GCRA that never exceeds limit in any closed window, at the
 // highest rate that this allows. As burst + floor((w+J)/T) units fit into a closed
 // window of length w, floor((w+J)/T) must not exceed limit - burst, so T is just
 // above (w+J)/(limit-burst+1): the rate is limit-burst+1 units per window, tolerance
 // and nanosecond.
 //
-// It holds for calls that cost no more than the burst: a dearer one leaves at once
-// and is paid off afterwards.
+// It holds for calls that cost no more than the burst. With a larger cost c up to
+// limit + c - burst units fit into a window, as such a call leaves at once and is paid
+// off afterwards: state a burst of the largest cost.
 //
 // Use it for "no more than 1,000 in any 60 seconds", when even spacing is as good as
 // a burst. With a burst of 1 it uses all that the partner allows, as a [SlidingLog]

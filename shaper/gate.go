@@ -29,7 +29,7 @@ func (s *Shaper) passGateLocked(cost int64) {
 	}
 	s.gate.reopening = false
 	s.late.end()
-	if saving, ok := s.sched.(interface{ Forfeit(time.Time, int64) }); ok {
+	if saving, ok := s.sched.(scheduler.Forfeiter); ok {
 		saving.Forfeit(s.gate.openAt, cost)
 	}
 }
@@ -52,9 +52,7 @@ func (s *Shaper) forfeitedLocked() *scheduler.GCRA {
 // foreseeLocked returns the schedule as it will be when the gate opens, for
 // predictions.
 func (g *gate) foreseeLocked(s scheduler.Scheduler, opens time.Time, cost int64) scheduler.Scheduler {
-	saving, ok := s.(interface {
-		Forfeited(time.Time, int64) scheduler.Scheduler
-	})
+	saving, ok := s.(scheduler.Forfeiter)
 	switch {
 	case !ok:
 		return s
@@ -120,7 +118,7 @@ func (s *Shaper) HoldUntil(t time.Time) {
 	}
 	s.unusedLocked(now)
 	s.gate.openAt, s.gate.reopening = until, true
-	if shared, ok := s.sched.(interface{ Hold(until time.Time) }); ok {
+	if shared, ok := s.sched.(scheduler.Holder); ok {
 		shared.Hold(t)
 	}
 	s.dismissLateLocked(now)

@@ -153,6 +153,9 @@ func configure(opts []Option) (config, error) {
 		if limit == nil {
 			return c, fmt.Errorf("shaper: limit %d is nil: must be a Scheduler", i)
 		}
+		if limit.MaxCost() < 1 {
+			return c, errUnusable(fmt.Sprintf("limit %d, a", i), limit)
+		}
 	}
 	c.precise = c.precise && c.clock == nil && preciseAvailable()
 	return c, nil

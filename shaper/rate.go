@@ -45,9 +45,7 @@ type share struct{ num, den int64 }
 var whole = share{1, 1}
 
 func (s *Shaper) setRateLocked(full scheduler.Rate, part share) error {
-	pacer, ok := s.pacer.(interface {
-		SetRate(now time.Time, r scheduler.Rate) error
-	})
+	pacer, ok := s.pacer.(scheduler.RateSetter)
 	if !ok {
 		return fmt.Errorf("shaper: rate %v: the rate of a %T cannot be set", full, s.pacer)
 	}

@@ -121,3 +121,22 @@ func TestQuotaSurvivesARestart(t *testing.T) {
 		assert.Equal(t, 23*time.Hour, s.Delay())
 	})
 }
+
+// A schedule that could never let anything leave is refused when a Shaper is made of it.
+func TestUnusableSchedulesAreRefused(t *testing.T) {
+	for name, s := range map[string]scheduler.Scheduler{
+		"GCRA":           new(scheduler.GCRA),
+		"TokenBucket":    new(scheduler.TokenBucket),
+		"LeakyBucket":    new(scheduler.LeakyBucket),
+		"FixedWindow":    new(scheduler.FixedWindow),
+		"SlidingLog":     new(scheduler.SlidingLog),
+		"SlidingCounter": new(scheduler.SlidingCounter),
+		"Hours":          new(scheduler.Hours),
+		"ratedAll":       scheduler.All(new(scheduler.GCRA)),
+	} {
+		_, err := shaper.NewFrom(s)
+		assert.ErrorContains(t, err, name+": its MaxCost is 0")
+		_, err = shaper.New(scheduler.PerSecond(1), shaper.WithLimits(s))
+		assert.ErrorContains(t, err, "shaper: limit 0, a ")
+	}
+}

@@ -69,9 +69,10 @@ func New(r scheduler.Rate, opts ...Option) (*Shaper, error) {
 // NewFrom returns a Shaper that lets calls leave when the schedule says so. The
 // Shaper owns it from then on; nobody else may use it. The schedule is called
 // under the Shaper's lock, so it must not call back. One whose answers change by
-// themselves has the line look again by its Notify method; see [scheduler.Scheduler].
+// themselves has the line look again by its Notify method; see [scheduler.Notifier].
 //
-// [WithBurst] and [WithTolerance] are matters of the schedule and an error here.
+// [WithBurst] and [WithTolerance] are matters of the schedule and an error here. So is a
+// schedule whose MaxCost is below 1, such as a zero value.
 func NewFrom(s scheduler.Scheduler, opts ...Option) (*Shaper, error) {
 	c, err := configure(opts)
 	switch {
@@ -79,6 +80,8 @@ func NewFrom(s scheduler.Scheduler, opts ...Option) (*Shaper, error) {
 		return nil, err
 	case s == nil:
 		return nil, errors.New("shaper: schedule nil: must be a Scheduler")
+	case s.MaxCost() < 1:
+		return nil, errUnusable("schedule", s)
 	case c.burst != nil:
 		return nil, fmt.Errorf("shaper: burst %d: NewFrom takes it from the schedule", *c.burst)
 	case c.tolerance != nil:
@@ -88,6 +91,11 @@ func NewFrom(s scheduler.Scheduler, opts ...Option) (*Shaper, error) {
 		return nil, err
 	}
 	return newShaper(s, c, newTimebase(c.clock), &stock{timed: c.timed()}), nil
+}
+
+// errUnusable is for a schedule that could never let anything leave.
+func errUnusable(what string, s scheduler.Scheduler) error {
+	return fmt.Errorf("shaper: %s %T: its MaxCost is %d: is it a zero value?", what, s, s.MaxCost())
 }
 
 func newShaper(pacer scheduler.Scheduler, c config, base timebase, stock *stock) *Shaper {
@@ -103,20 +111,20 @@ func newShaper(pacer scheduler.Scheduler, c config, base timebase, stock *stock)
 		debt:       1,
 		places:     places{most: c.maxInFlight},
 	}
-	if rated, ok := pacer.(interface{ Rate() scheduler.Rate }); ok {
+	if rated, ok := pacer.(scheduler.Rated); ok {
 		s.full = rated.Rate()
 	}
 	if len(c.limits) > 0 {
 		s.sched = scheduler.All(append([]scheduler.Scheduler{pacer}, c.limits...)...)
 	}
-	if tolerant, ok := s.sched.(interface{ Tolerance() time.Duration }); ok {
+	if tolerant, ok := s.sched.(scheduler.Tolerant); ok {
 		s.late.tolerance = tolerant.Tolerance()
 	}
 	s.gcra, _ = s.sched.(*scheduler.GCRA)
 	s.pacing, _ = pacer.(*scheduler.GCRA)
 	s.unused.until = base.epoch
 	s.alarm = c.newAlarm(s.dispatch)
-	if changing, ok := s.sched.(interface{ Notify(again func()) }); ok {
+	if changing, ok := s.sched.(scheduler.Notifier); ok {
 		changing.Notify(s.dispatch)
 	}
 	s.lock()

@@ -80,7 +80,7 @@ func (s *Shaper) Stats() Stats {
 
 // rateLocked returns the rate in force, the zero Rate if the schedule has none.
 func (s *Shaper) rateLocked() scheduler.Rate {
-	if rated, ok := s.pacer.(interface{ Rate() scheduler.Rate }); ok {
+	if rated, ok := s.pacer.(scheduler.Rated); ok {
 		return rated.Rate()
 	}
 	return scheduler.Rate{}

@@ -135,7 +135,7 @@ func TestUnitsLeftAndUnusedAreAllThereAre(t *testing.T) {
 			synctest.Wait()
 			st := s.Stats()
 			owed := max(0, s.Delay())
-			offered := float64(time.Since(start)+owed) / float64(interval)
+			offered := float64(time.Since(start)+owed)/float64(interval) - float64(st.Units)
 			rounding := 101 * 2 / float64(interval)
 			assert.InDelta(t, offered, float64(st.LeftUnits+st.UnusedUnits), 2+rounding)
 			require.NoError(t, s.Close())

@@ -14,8 +14,8 @@ func TestConvertNeverRoundsDown(t *testing.T) {
 	exact := 0
 	const rounds = 5000
 	for range rounds {
-		random := func() pace {
-			return newPace(Per(1+rng.Int64N(1<<rng.IntN(62)), time.Duration(1+rng.Int64N(1<<rng.IntN(62)))))
+		random := func() emission {
+			return newEmission(Per(1+rng.Int64N(1<<rng.IntN(62)), time.Duration(1+rng.Int64N(1<<rng.IntN(62)))))
 		}
 		p, q := random(), random()
 		owed := span{ns: rng.Uint64N(1 << rng.IntN(62)), frac: rng.Uint64N(p.den)}
