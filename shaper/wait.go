@@ -192,13 +192,14 @@ func (s *Shaper) joinLocked(now, deadline time.Time, cost int64, place bool) (*c
 	if s.gate.paused || s.gate.reopening {
 		due = s.dueLocked(now, s.line.units, cost)
 	}
-	// Behind a pause nothing may be in the way, but to wait it has all the same.
-	delay := max(due.Sub(now), 1)
+	delay := due.Sub(now)
 	full := s.line.len >= s.capacity || s.maxBacklog > 0 && backlog >= s.maxBacklog
 	if full || !s.line.fits(cost) {
 		return nil, s.refuseLocked(ErrQueueFull, cost, delay)
 	}
-	if delay > s.maxDelay {
+	// Behind a pause, or for want of a place in flight, it waits even if it is due: how
+	// long, nothing can tell.
+	if max(delay, 1) > s.maxDelay {
 		return nil, s.refuseLocked(ErrMaxDelay, cost, delay)
 	}
 	if !deadline.IsZero() {
