@@ -56,6 +56,7 @@ func (e *express) leave(read time.Duration, cost int64) bool {
 
 // lock takes the lock and the schedule.
 func (s *Shaper) lock() {
+	s.made()
 	s.mu.Lock()
 	if !s.laneOpen {
 		return

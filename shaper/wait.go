@@ -84,7 +84,11 @@ func (s *Shaper) AllowN(cost int) bool {
 // LeaveNow says yes only where no lock is needed for it. It is for callers who do
 // something before they wait, such as looking at the clock.
 func (s *Shaper) LeaveNow(cost int) bool {
-	return s.express.leave(s.time.since(), int64(cost))
+	if s.express.leave(s.time.since(), int64(cost)) {
+		return true
+	}
+	s.made()
+	return false
 }
 
 // Do waits as [Shaper.Wait] does and then runs f, which counts as in flight until
