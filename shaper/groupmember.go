@@ -58,7 +58,7 @@ func (s *Shaper) adopt(e idle, origin time.Time) {
 		e.class.ticks.Unpack(gcra, origin, e.tat)
 	}
 	s.gate, s.lag, s.life.state = gate{}, e.lag, open
-	s.full, s.share = e.class.rate, whole
+	s.base, s.full, s.share = e.class.rate, e.class.rate, whole
 	s.boundBacklogLocked()
 }
 
