@@ -66,7 +66,8 @@
 // a quota survives a restart: save on shutdown, load at start. The bytes hold the
 // limits too, so a zero value can load them; to change a limit, load and then call
 // SetRate or SetLimit. They carry a version and a checksum, and foreign or damaged
-// ones are refused.
+// ones are refused. The state of a schedule that a Shaper owns is part of the Shaper's own:
+// its MarshalBinary takes it under the lock.
 //
 // Instants are saved as the wall clock tells them, and time away counts as elapsed.
 // If that clock is set back meanwhile, a schedule waits until it has caught up.

@@ -245,6 +245,9 @@ func (l *loading) schedule(s scheduler.Scheduler, state []byte, r scheduler.Rate
 	if err := s.(encoding.BinaryUnmarshaler).UnmarshalBinary(state); err != nil {
 		return err
 	}
+	if shifting, ok := s.(interface{ Shift(time.Duration) }); ok {
+		shifting.Shift(l.shift)
+	}
 	if rated, ok := s.(interface {
 		SetRate(time.Time, scheduler.Rate) error
 	}); ok && rateOf(s) != r {
@@ -266,7 +269,8 @@ func (l *loading) gcra(g *scheduler.GCRA, state []byte, r scheduler.Rate) error 
 	if err := next.SetRate(l.now, r); err != nil {
 		return err
 	}
-	if err := next.TakeOver(l.now, &saved, l.shift); err != nil {
+	saved.Shift(l.shift)
+	if err := next.TakeOver(l.now, &saved); err != nil {
 		return err
 	}
 	l.done = append(l.done, func() { *g = before })

@@ -282,21 +282,40 @@ func TestLoadedWhileCallsWait(t *testing.T) {
 
 // A step of the clock during the life of a process is no time that has passed.
 func TestSavedAfterTheClockWasSet(t *testing.T) {
-	for _, by := range []time.Duration{time.Hour, -time.Hour} {
-		mock := clock.NewMock()
-		mock.Set(time.Unix(1e9, 0))
-		fresh := func() *shaper.Shaper { return newShaper(t, scheduler.PerMinute(1), shaper.WithClock(mock)) }
-		s := fresh()
-		mock.Set(mock.Now().Add(by))
-		require.True(t, s.Allow())
-		s.HoldUntil(mock.Now().Add(2 * time.Minute))
-		loaded := fresh()
-		load(t, loaded, s)
-		assert.Equal(t, 2*time.Minute, loaded.Delay())
-		loaded.Resume()
-		assert.Equal(t, s.Stats().HeldUntil, mock.Now().Add(2*time.Minute))
-		mock.Add(time.Minute)
-		assert.True(t, loaded.Allow())
+	every := map[string]func() scheduler.Scheduler{
+		"GCRA":  func() scheduler.Scheduler { return scheduler.Must(scheduler.NewGCRA(scheduler.PerMinute(1), 1)) },
+		"token": func() scheduler.Scheduler { return scheduler.Must(scheduler.NewTokenBucket(scheduler.PerMinute(1), 1)) },
+		"leaky": func() scheduler.Scheduler { return scheduler.Must(scheduler.NewLeakyBucket(scheduler.PerMinute(1), 1)) },
+		"log":   func() scheduler.Scheduler { return scheduler.Must(scheduler.NewSlidingLog(1, time.Minute)) },
+	}
+	every["all"] = func() scheduler.Scheduler { return scheduler.All(every["token"](), every["GCRA"]()) }
+	for name, schedule := range every {
+		for _, by := range []time.Duration{time.Hour, -time.Hour} {
+			t.Run(fmt.Sprint(name, by), func(t *testing.T) {
+				mock := clock.NewMock()
+				mock.Set(time.Unix(1e9, 0))
+				fresh := func() *shaper.Shaper { return shaper.MustNewFrom(schedule(), shaper.WithClock(mock)) }
+				s := fresh()
+				mock.Set(mock.Now().Add(by))
+				load(t, fresh(), s) // nothing has left, and nothing is owed
+				untouched := fresh()
+				load(t, untouched, s)
+				load(t, fresh(), untouched)
+				require.True(t, untouched.Allow())
+
+				require.True(t, s.Allow())
+				loaded := fresh()
+				load(t, loaded, s)
+				assert.Equal(t, time.Minute, loaded.Delay())
+				s.HoldUntil(mock.Now().Add(2 * time.Minute))
+				load(t, loaded, s)
+				assert.Equal(t, 2*time.Minute, loaded.Delay())
+				assert.Equal(t, mock.Now().Add(2*time.Minute), loaded.Stats().HeldUntil)
+				loaded.Resume()
+				mock.Add(time.Minute)
+				assert.True(t, loaded.Allow())
+			})
+		}
 	}
 }
 
