@@ -141,12 +141,12 @@ func ExampleWithClock_wait() {
 	for s.Stats().Waiting == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	fmt.Println("waits for", s.Delay()/2)
+	fmt.Println("a newcomer would wait", s.Delay())
 	mock.Add(time.Minute)
 	fmt.Println(<-left)
 	// Output:
 	// <nil>
-	// waits for 1m0s
+	// a newcomer would wait 2m0s
 	// <nil>
 }
 

@@ -138,10 +138,16 @@ func TestUnknownWaits(t *testing.T) {
 	})
 }
 
-// What no time mends has no wait: who asks in a loop must end.
+// What no time mends has no wait: a loop that asks again must end. A place for a key may come.
 func TestFinalRefusalsHaveNoWait(t *testing.T) {
 	s := newShaper(t, scheduler.Unlimited)
 	assert.Zero(t, asRefusal(t, s.WaitN(t.Context(), 0)).WouldWait())
 	require.NoError(t, s.Close())
 	assert.Zero(t, asRefusal(t, s.Wait(t.Context())).WouldWait())
+
+	g := shaper.MustNewGroup[string](scheduler.PerHour(1), shaper.WithMaxKeys(1))
+	require.True(t, g.Allow("a"))
+	refused := asRefusal(t, g.Wait(t.Context(), "b"))
+	assert.Equal(t, "too_many_keys", refused.Label())
+	assert.Positive(t, refused.WouldWait())
 }
