@@ -11,14 +11,14 @@ import (
 )
 
 // Every piece of Go in the README stands, line by line, in an example that is
-// compiled and run.
+// compiled and run, and so does what the program that begins it prints.
 func TestREADMEIsCompiled(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	files, err := filepath.Glob("*/example_test.go")
 	require.NoError(t, err)
 	var examples strings.Builder
-	for _, name := range files {
+	for _, name := range append(files, "examples/hello/main.go") {
 		text, err := os.ReadFile(name)
 		require.NoError(t, err)
 		examples.WriteString(unindented(string(text)))
@@ -30,6 +30,13 @@ func TestREADMEIsCompiled(t *testing.T) {
 		require.True(t, ok, "a block of code that does not end")
 		assert.Contains(t, examples.String(), unindented(code))
 	}
+
+	output, err := os.ReadFile("examples/hello/main_test.go")
+	require.NoError(t, err)
+	_, printed, ok := strings.Cut(string(readme), "```\n\nIt prints")
+	require.True(t, ok)
+	printed = strings.Split(printed, "```")[1]
+	assert.Contains(t, unindented(string(output)), "// Output:"+strings.ReplaceAll(strings.TrimRight(printed, "\n"), "\n", "\n// "))
 }
 
 func unindented(text string) string {

@@ -69,7 +69,8 @@
 // a quota survives a restart: save on shutdown, load at start. The bytes hold the
 // limits too, so a zero value can load them; to change a limit, load and then call
 // SetRate or SetLimit. They carry a version and a checksum, and foreign or damaged
-// ones are refused.
+// ones are refused. The state of a schedule that a Shaper owns is part of the Shaper's own:
+// its MarshalBinary takes it under the lock.
 //
 // A quota that must survive a crash is saved while it is in use: of a schedule that is
 // used alone after each Commit, before the call is sent; of one that a Shaper owns by the

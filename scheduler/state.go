@@ -22,30 +22,30 @@ func (g *GCRA) MarshalBinary() ([]byte, error) {
 	}
 	e := encode(kindGCRA)
 	e.rate(g.rate)
-	e.int(g.burst)
-	e.duration(g.tolerance)
-	e.uint(g.emission.den)
-	e.instant(g.tat)
-	e.uint(g.frac)
-	e.instant(g.seen)
-	return e.finish()
+	e.Int(g.burst)
+	e.Duration(g.tolerance)
+	e.Uint(g.emission.den)
+	e.Instant(g.tat)
+	e.Uint(g.frac)
+	e.Instant(g.seen)
+	return e.Finish()
 }
 
 // UnmarshalBinary replaces g by the schedule that the state was taken of. An error
 // leaves g as it was.
 func (g *GCRA) UnmarshalBinary(data []byte) error {
 	d := decode(kindGCRA, data)
-	n := GCRA{rate: d.rate(), burst: d.int(), tolerance: d.duration()}
-	d.check(n.burst >= 1 && (d.err != nil || checkRate(n.rate, n.burst) == nil), "the burst")
-	d.check(n.tolerance >= 0, "the tolerance")
-	den := d.uint()
-	n.tat, n.frac, n.seen = d.instant(), d.uint(), d.instant()
-	if d.err == nil {
+	n := GCRA{rate: d.rate(), burst: d.Int(), tolerance: d.Duration()}
+	d.Check(n.burst >= 1 && (d.Err() != nil || checkRate(n.rate, n.burst) == nil), "the burst")
+	d.Check(n.tolerance >= 0, "the tolerance")
+	den := d.Uint()
+	n.tat, n.frac, n.seen = d.Instant(), d.Uint(), d.Instant()
+	if d.Err() == nil {
 		n.emission = newEmission(n.rate)
-		d.check(den > 0 && den <= maxDen && den%n.emission.units == 0 && n.frac < den, "a fraction")
+		d.Check(den > 0 && den <= maxDen && den%n.emission.units == 0 && n.frac < den, "a fraction")
 		n.emission.den = den
 	}
-	if err := d.finish(); err != nil {
+	if err := d.Finish(); err != nil {
 		return err
 	}
 	*g = n
@@ -97,21 +97,21 @@ func (b *LeakyBucket) UnmarshalBinary(data []byte) error {
 func encodeBucket(kind byte, r Rate, size int64, a amount, touched time.Time) ([]byte, error) {
 	e := encode(kind)
 	e.rate(r)
-	e.int(size)
+	e.Int(size)
 	e.amount(a)
-	e.instant(touched)
-	return e.finish()
+	e.Instant(touched)
+	return e.Finish()
 }
 
 func decodeBucket(kind byte, data []byte) (r Rate, size int64, p emission, a amount, touched time.Time, err error) {
 	d := decode(kind, data)
-	r, size = d.rate(), d.int()
-	d.check(size >= 1 && (d.err != nil || checkRate(r, size) == nil), "the size")
-	if d.err == nil {
+	r, size = d.rate(), d.Int()
+	d.Check(size >= 1 && (d.Err() != nil || checkRate(r, size) == nil), "the size")
+	if d.Err() == nil {
 		p = newEmission(r)
 	}
-	a, touched = d.amount(p), d.instant()
-	return r, size, p, a, touched, d.finish()
+	a, touched = d.amount(p), d.Instant()
+	return r, size, p, a, touched, d.Finish()
 }
 
 // MarshalBinary returns the whole state, limits included. It refuses a zero FixedWindow.
@@ -121,18 +121,18 @@ func (f *FixedWindow) MarshalBinary() ([]byte, error) {
 		return nil, errZeroState("FixedWindow")
 	}
 	e := encode(kindFixedWindow)
-	e.int(f.limit)
-	e.duration(f.length)
+	e.Int(f.limit)
+	e.Duration(f.length)
 	zone := "" // LoadLocation takes that for UTC; here it means no zone at all
 	if f.zone != nil {
 		zone = f.zone.String()
 	}
-	e.bytes([]byte(zone))
-	e.duration(f.dayStart)
-	e.instant(f.end)
-	e.int(f.used)
-	e.instant(f.seen)
-	return e.finish()
+	e.Bytes([]byte(zone))
+	e.Duration(f.dayStart)
+	e.Instant(f.end)
+	e.Int(f.used)
+	e.Instant(f.seen)
+	return e.Finish()
 }
 
 // UnmarshalBinary replaces f by the schedule that the state was taken of. An error
@@ -142,11 +142,11 @@ func (f *FixedWindow) UnmarshalBinary(data []byte) error {
 	d := decode(kindFixedWindow, data)
 	var n FixedWindow
 	n.limit, n.length = d.window()
-	zone := string(d.bytes())
-	n.dayStart = d.duration()
-	n.end, n.used, n.seen = d.instant(), d.int(), d.instant()
-	d.check(n.used >= 0, "a count")
-	if err := d.finish(); err != nil {
+	zone := string(d.Bytes())
+	n.dayStart = d.Duration()
+	n.end, n.used, n.seen = d.Instant(), d.Int(), d.Instant()
+	d.Check(n.used >= 0, "a count")
+	if err := d.Finish(); err != nil {
 		return err
 	}
 	var err error
@@ -183,11 +183,11 @@ func (h *Hours) MarshalBinary() ([]byte, error) {
 		return nil, errZeroState("Hours")
 	}
 	e := encode(kindHours)
-	e.bytes([]byte(h.zone.String()))
-	e.duration(h.from)
-	e.duration(h.to)
-	e.instant(h.seen)
-	return e.finish()
+	e.Bytes([]byte(h.zone.String()))
+	e.Duration(h.from)
+	e.Duration(h.to)
+	e.Instant(h.seen)
+	return e.Finish()
 }
 
 // UnmarshalBinary replaces h by the schedule that the state was taken of. An error
@@ -195,9 +195,9 @@ func (h *Hours) MarshalBinary() ([]byte, error) {
 // has it.
 func (h *Hours) UnmarshalBinary(data []byte) error {
 	d := decode(kindHours, data)
-	zone := string(d.bytes())
-	n := Hours{from: d.duration(), to: d.duration(), seen: d.instant()}
-	if err := d.finish(); err != nil {
+	zone := string(d.Bytes())
+	n := Hours{from: d.Duration(), to: d.Duration(), seen: d.Instant()}
+	if err := d.Finish(); err != nil {
 		return err
 	}
 	var err error
@@ -218,14 +218,14 @@ func (l *SlidingLog) MarshalBinary() ([]byte, error) {
 		return nil, errZeroState("SlidingLog")
 	}
 	e := encode(kindSlidingLog)
-	e.int(l.limit)
-	e.duration(l.window)
-	e.instant(l.epoch)
-	e.instant(l.seen)
+	e.Int(l.limit)
+	e.Duration(l.window)
+	e.Instant(l.epoch)
+	e.Instant(l.seen)
 	for i := range l.ring {
-		e.int(l.ring[(l.first+i)%len(l.ring)])
+		e.Int(l.ring[(l.first+i)%len(l.ring)])
 	}
-	return e.finish()
+	return e.Finish()
 }
 
 // UnmarshalBinary replaces l by the schedule that the state was taken of. An error
@@ -234,19 +234,19 @@ func (l *SlidingLog) UnmarshalBinary(data []byte) error {
 	d := decode(kindSlidingLog, data)
 	var n SlidingLog
 	n.limit, n.window = d.window()
-	n.epoch, n.seen = d.instant(), d.instant()
-	entries := len(d.data) / 8
-	if d.err == nil {
+	n.epoch, n.seen = d.Instant(), d.Instant()
+	entries := d.Len() / 8
+	if d.Err() == nil {
 		n.ring = make([]int64, 0, entries)
 		latest := int64(n.seen.Sub(n.epoch))
 		for previous := int64(math.MinInt64); len(n.ring) < entries; {
-			at := d.int()
-			d.check(previous <= at && at <= latest, "an entry")
+			at := d.Int()
+			d.Check(previous <= at && at <= latest, "an entry")
 			n.ring = append(n.ring, at)
 			previous = at
 		}
 	}
-	if err := d.finish(); err != nil {
+	if err := d.Finish(); err != nil {
 		return err
 	}
 	*l = n
@@ -260,13 +260,13 @@ func (c *SlidingCounter) MarshalBinary() ([]byte, error) {
 		return nil, errZeroState("SlidingCounter")
 	}
 	e := encode(kindSlidingCounter)
-	e.int(c.limit)
-	e.duration(c.window)
-	e.instant(c.start)
-	e.int(c.previous)
-	e.int(c.current)
-	e.instant(c.seen)
-	return e.finish()
+	e.Int(c.limit)
+	e.Duration(c.window)
+	e.Instant(c.start)
+	e.Int(c.previous)
+	e.Int(c.current)
+	e.Instant(c.seen)
+	return e.Finish()
 }
 
 // UnmarshalBinary replaces c by the schedule that the state was taken of. An error
@@ -275,9 +275,9 @@ func (c *SlidingCounter) UnmarshalBinary(data []byte) error {
 	d := decode(kindSlidingCounter, data)
 	var n SlidingCounter
 	n.limit, n.window = d.window()
-	n.start, n.previous, n.current, n.seen = d.instant(), d.int(), d.int(), d.instant()
-	d.check(n.previous >= 0 && n.current >= 0, "a count")
-	if err := d.finish(); err != nil {
+	n.start, n.previous, n.current, n.seen = d.Instant(), d.Int(), d.Int(), d.Instant()
+	d.Check(n.previous >= 0 && n.current >= 0, "a count")
+	if err := d.Finish(); err != nil {
 		return err
 	}
 	*c = n
@@ -293,7 +293,7 @@ func errStateless(limit Scheduler) error {
 // encoding.BinaryMarshaler, the error matches [errors.ErrUnsupported].
 func (a all) MarshalBinary() ([]byte, error) {
 	e := encode(kindAll)
-	e.int(int64(len(a)))
+	e.Int(int64(len(a)))
 	for _, limit := range a {
 		s, ok := limit.(stater)
 		if !ok {
@@ -303,9 +303,9 @@ func (a all) MarshalBinary() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		e.bytes(state)
+		e.Bytes(state)
 	}
-	return e.finish()
+	return e.Finish()
 }
 
 // UnmarshalBinary hands each limit its state back. The limits must be as many and of
@@ -335,14 +335,14 @@ func (a all) UnmarshalBinary(data []byte) error {
 // split returns the states of the limits.
 func (a all) split(data []byte) ([][]byte, error) {
 	d := decode(kindAll, data)
-	if n := d.int(); d.err == nil && n != int64(len(a)) {
-		d.fail("it is of %d limits, want %d", n, len(a))
+	if n := d.Int(); d.Err() == nil && n != int64(len(a)) {
+		d.Fail("it is of %d limits, want %d", n, len(a))
 	}
 	states := make([][]byte, len(a))
 	for i := range states {
-		states[i] = d.bytes()
+		states[i] = d.Bytes()
 	}
-	return states, d.finish()
+	return states, d.Finish()
 }
 
 // restore hands the first limits the states that they had.

@@ -62,26 +62,6 @@
 // Slots are bound when a call leaves and not when it arrives. So only the head of
 // the line waits on time, on the one timer that is armed; the rest wait for it.
 //
-// # Locks
-//
-// Each Shaper has one lock, mu. Nothing blocks and no code of callers runs while it
-// is held, but for the schedule and the clock that they may have supplied.
-//
-//	guarded by mu                      set by New and not changed
-//	time, sched, pacer, maxBacklog     capacity, maxDelay, tolerance
-//	full, share, line and its calls,   gcra, stock, time.clock, time.epoch
-//	refusals, gate, places, life
-//	nextDue, counts, lag, alarm,       a call's ready channel and timer
-//	laneOpen
-//
-// A caller that waits holds no lock. It may read whether its call was refused once ready
-// has told it.
-//
-// While nobody waits, nothing is held and the pace is the only limit, calls leave
-// without the lock, by changing TAT in a single word. Whoever takes the lock takes that
-// word first. So what is guarded by mu includes TAT, and the lock decides as if there
-// were no other way.
-//
 // # Many keys
 //
 // A [Group] has one limit for each key, of which it remembers a bounded number. A key is
@@ -94,9 +74,10 @@
 //	   `---------------'  `-----------------------------------------------'
 //	    TAT has passed               nothing is special any more
 //
-// The lock of a shard, which holds some of the keys, is taken before that of a Shaper,
-// and that before the one of precise timing, and before the one that guards a clock of
-// the user's while it is read.
+// # State that outlives the process
+//
+// [Shaper.MarshalBinary] and [Group.MarshalBinary] save what is owed, of quotas too, and
+// holds, while the limit is in use. See the example of the former.
 //
 // # Testing code that uses a Shaper
 //

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/benbjohnson/clock"
@@ -124,4 +127,239 @@ func ExampleWithRates() {
 	// Output:
 	// true 1s
 	// true 6s
+}
+
+// A waiting call on a mock's time: let it join the line, and then let time pass.
+func ExampleWithClock_wait() {
+	ctx := context.Background()
+	mock := clock.NewMock()
+	s := shaper.MustNew(scheduler.PerMinute(1), shaper.WithClock(mock))
+	fmt.Println(s.Wait(ctx))
+
+	left := make(chan error)
+	go func() { left <- s.Wait(ctx) }()
+	for s.Stats().Waiting == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	fmt.Println("a newcomer would wait", s.Delay())
+	mock.Add(time.Minute)
+	fmt.Println(<-left)
+	// Output:
+	// <nil>
+	// a newcomer would wait 2m0s
+	// <nil>
+}
+
+// Ten a second, and no more than three in any hour: a call leaves when both allow it.
+func ExampleWithLimits() {
+	hourly, err := scheduler.NewSlidingLog(3, time.Hour)
+	if err != nil {
+		log.Fatal(err)
+	}
+	mock := clock.NewMock()
+	s, err := shaper.New(scheduler.PerSecond(10), shaper.WithLimits(hourly), shaper.WithClock(mock))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for range 4 {
+		fmt.Println(s.Delay())
+		mock.Add(s.Delay())
+		s.Allow()
+	}
+	// Output:
+	// 0s
+	// 100ms
+	// 100ms
+	// 59m59.8s
+}
+
+// A quota for the calendar day, with no pace within it. The Shaper owns the schedule.
+func ExampleNewFrom() {
+	daily, err := scheduler.NewFixedWindow(2, 24*time.Hour)
+	if err != nil {
+		log.Fatal(err)
+	}
+	mock := clock.NewMock()
+	mock.Set(time.Date(2026, time.January, 1, 22, 0, 0, 0, time.UTC))
+	s, err := shaper.NewFrom(daily, shaper.WithClock(mock))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(s.Allow(), s.Allow(), s.Allow(), s.Delay())
+	// Output:
+	// true true false 2h0m0s
+}
+
+// At most two at a time, at any rate. Who has acquired must release.
+func ExampleShaper_Acquire() {
+	ctx := context.Background()
+	s := shaper.MustNew(scheduler.PerSecond(1000), shaper.WithBurst(10), shaper.WithMaxInFlight(2))
+	for range 2 {
+		if err := s.Acquire(ctx, 1); err != nil {
+			log.Fatal(err)
+		}
+	}
+	third := make(chan error)
+	go func() { third <- s.Acquire(ctx, 1) }()
+	for s.Stats().Waiting == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	fmt.Println("in flight:", s.Stats().InFlight)
+	s.Release()
+	fmt.Println(<-third)
+	s.Release()
+	s.Release()
+	fmt.Println("in flight:", s.Stats().InFlight)
+	// Output:
+	// in flight: 2
+	// <nil>
+	// in flight: 0
+}
+
+// Do acquires, calls the function and releases, also if the function panics.
+func ExampleShaper_Do() {
+	s := shaper.MustNew(scheduler.PerSecond(10), shaper.WithMaxInFlight(2))
+	err := s.Do(context.Background(), func(ctx context.Context) error {
+		fmt.Println("in flight:", s.Stats().InFlight)
+		return errors.New("the partner has hung up")
+	})
+	fmt.Println(err)
+	fmt.Println("in flight:", s.Stats().InFlight)
+	// Output:
+	// in flight: 1
+	// the partner has hung up
+	// in flight: 0
+}
+
+// A partner grants a higher rate. What is owed stays owed, in units.
+func ExampleShaper_SetRate() {
+	mock := clock.NewMock()
+	s := shaper.MustNew(scheduler.PerMinute(1), shaper.WithClock(mock))
+	fmt.Println(s.Allow(), s.Delay())
+	if err := s.SetRate(scheduler.PerMinute(60)); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(s.Delay())
+	fmt.Println(s.SetRate(scheduler.PerSecond(0)))
+	// Output:
+	// true 1m0s
+	// 1s
+	// shaper: scheduler: rate 0/s: units must be at least 1 (to stop traffic, pause it)
+}
+
+// At the end of a program, calls that wait leave at their pace, and new ones are refused.
+func ExampleShaper_Shutdown() {
+	ctx := context.Background()
+	s := shaper.MustNew(scheduler.PerSecond(100))
+	fmt.Println(s.Wait(ctx))
+	left := make(chan error, 1)
+	go func() { left <- s.Wait(ctx) }()
+	for s.Stats().Left+s.Stats().Waiting < 2 {
+		time.Sleep(time.Millisecond)
+	}
+
+	ending, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	fmt.Println(s.Shutdown(ending))
+	fmt.Println(<-left)
+	fmt.Println(s.Wait(ctx))
+	// Output:
+	// <nil>
+	// <nil>
+	// <nil>
+	// shaper: closed (cost 1)
+}
+
+// A metric counts refusals by reason.
+func ExampleRefusal_Label() {
+	refused := map[string]int{}
+	s := shaper.MustNew(scheduler.PerMinute(1), shaper.WithMaxDelay(time.Second))
+	for range 3 {
+		var refusal *shaper.Refusal
+		if err := s.Wait(context.Background()); errors.As(err, &refusal) {
+			refused[refusal.Label()]++
+		}
+	}
+	fmt.Println(refused)
+	// Output:
+	// map[max_delay:2]
+}
+
+// A limit of package scope. Its arguments are constants, so there is no error to handle.
+var partner = shaper.MustNew(scheduler.PerSecond(10))
+
+func ExampleMustNew() {
+	fmt.Println(partner.Wait(context.Background()))
+	// Output:
+	// <nil>
+}
+
+// A daily quota survives a crash: its state is saved after each call, or each minute, and a
+// new process begins with what was saved last.
+func ExampleShaper_MarshalBinary() {
+	dir, err := os.MkdirTemp("", "quota")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "partner")
+
+	for range 2 {
+		s, err := start(file)
+		if err != nil {
+			log.Fatal(err)
+		}
+		for range 3 {
+			fmt.Println(s.Allow())
+			if err := save(file, s); err != nil {
+				log.Fatal(err)
+			}
+		}
+		fmt.Println("the process is killed")
+	}
+	// Output:
+	// true
+	// true
+	// true
+	// the process is killed
+	// true
+	// true
+	// false
+	// the process is killed
+}
+
+// start returns a Shaper that goes on where the process before has ended.
+func start(file string) (*shaper.Shaper, error) {
+	s, err := shaper.New(scheduler.PerDay(5), shaper.WithBurst(5))
+	if err != nil {
+		return nil, err
+	}
+	state, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil // the very first
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, s.UnmarshalBinary(state)
+}
+
+// save replaces the file as a whole: a crash leaves the old one or the new one, and never
+// a half.
+func save(file string, s *shaper.Shaper) error {
+	state, err := s.MarshalBinary()
+	if err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file))
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name()) // in vain once it has its name
+	_, err = temp.Write(state)
+	err = errors.Join(err, temp.Sync(), temp.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), file)
 }

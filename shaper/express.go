@@ -65,6 +65,7 @@ func (e *express) units() int64 { return e.left.Load() + e.more.Load() }
 
 // lock takes the lock and the schedule.
 func (s *Shaper) lock() {
+	s.made()
 	s.mu.Lock()
 	if !s.laneOpen {
 		return

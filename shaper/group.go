@@ -2,7 +2,6 @@ package shaper
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"sync"
@@ -13,10 +12,6 @@ import (
 )
 
 const defaultMaxKeys = 100_000
-
-// ErrTooManyKeys is a reason for a refusal: the [Group] remembers as many keys as it may, and none of them can be
-// forgotten yet.
-var ErrTooManyKeys = errors.New("shaper: too many keys")
 
 // A Group paces each key on its own, as a [Shaper] for each would: a partner's host, an
 // API credential, a sender. Start with [NewGroup] and [Group.Wait].

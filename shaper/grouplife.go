@@ -6,6 +6,7 @@ import "context"
 // pace, each key at its own. It returns nil once nobody waits, or the error of ctx if
 // that ends first.
 func (g *Group[K]) Shutdown(ctx context.Context) error {
+	g.made()
 	g.life.CompareAndSwap(int32(open), int32(draining))
 	for i := range g.shards {
 		for _, s := range g.shards[i].shapers() {
@@ -20,6 +21,7 @@ func (g *Group[K]) Shutdown(ctx context.Context) error {
 // Close refuses new calls and those that wait with [ErrClosed]. It always returns nil.
 // Closing twice, or during a [Group.Shutdown], is fine.
 func (g *Group[K]) Close() error {
+	g.made()
 	g.life.Store(int32(closed))
 	for i := range g.shards {
 		for _, s := range g.shards[i].shapers() {

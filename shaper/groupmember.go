@@ -59,7 +59,7 @@ func (s *Shaper) adopt(e idle, origin time.Time) {
 	}
 	s.gate, s.life.state, s.debt = gate{}, open, max(e.past.debt, 1)
 	s.late.by, s.late.since = e.past.late, origin.Add(e.past.since)
-	s.full, s.share = e.class.rate, whole
+	s.base, s.full, s.share = e.class.rate, e.class.rate, whole
 }
 
 // park returns all that distinguishes the Shaper from a fresh one, in ticks since the

@@ -18,6 +18,7 @@ type rates[K comparable] struct {
 // would have is remembered, until it is: by SetRate, by [Group.Refresh], or because the
 // function of [WithRates] has come to say the same.
 func (g *Group[K]) SetRate(key K, r scheduler.Rate) error {
+	g.made()
 	if c, err := g.rates.Load().classOf(g, key); err == nil && c.rate.Cmp(r) == 0 {
 		return g.Refresh(key)
 	}
@@ -47,6 +48,7 @@ func (g *Group[K]) Refresh(key K) error {
 // key for which it returns an invalid rate keeps the one that it has; the first such error
 // is returned when all keys have been asked about.
 func (g *Group[K]) SetRates(f func(key K) scheduler.Rate) error {
+	g.made()
 	if f == nil {
 		return errors.New("shaper: rates nil: must be a function")
 	}
@@ -98,7 +100,7 @@ func (sh *shard[K]) refresh(key K, c *class, rates *rates[K]) (done bool, err er
 		m = sh.bindLocked(key, e)
 	}
 	if err = m.shaper.SetRate(c.rate); err == nil {
-		m.class = c
+		m.become(c)
 	}
 	if m.users == 0 {
 		sh.parkLocked(key, m, now)
@@ -152,7 +154,7 @@ func (sh *shard[K]) reclass(key K, c *class, rates *rates[K]) {
 		return
 	}
 	sh.ageLocked(now)
-	m.class = c
+	m.become(c)
 	if sh.bound[key] == m {
 		sh.parkLocked(key, m, now)
 	}
@@ -168,6 +170,14 @@ func (sh *shard[K]) known() []K {
 		keys = append(keys, key)
 	}
 	return keys
+}
+
+// become has the member belong to another class, the rate of which it has.
+func (m *member) become(c *class) {
+	m.class = c
+	m.shaper.lock()
+	defer m.shaper.unlock()
+	m.shaper.base = c.rate
 }
 
 // hasRate reports whether the rate is the one that was set.

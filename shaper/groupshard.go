@@ -33,6 +33,7 @@ func shardsFor(keys int64) int64 {
 }
 
 func (g *Group[K]) shardOf(key K) *shard[K] {
+	g.made()
 	return &g.shards[maphash.Comparable(g.seed, key)&uint64(len(g.shards)-1)]
 }
 

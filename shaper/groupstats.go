@@ -42,6 +42,7 @@ type KeyState struct {
 // Len returns how many keys are remembered. It forgets those first that can be
 // forgotten, so it takes time in proportion to their number.
 func (g *Group[K]) Len() int {
+	g.made()
 	now := g.time.since()
 	for i := range g.shards {
 		g.review(&g.shards[i])
@@ -52,6 +53,7 @@ func (g *Group[K]) Len() int {
 
 // Stats returns a snapshot. It forgets keys as [Group.Len] does.
 func (g *Group[K]) Stats() GroupStats {
+	g.made()
 	var st GroupStats
 	now := g.time.since()
 	for i := range g.shards {
@@ -91,6 +93,7 @@ func (sh *shard[K]) addTo(st *GroupStats, now time.Duration) {
 //
 // f may use the Group. Keys that are made or forgotten meanwhile may be told or not.
 func (g *Group[K]) Range(f func(key K, state KeyState) bool) {
+	g.made()
 	for i := range g.shards {
 		for key, state := range g.shards[i].states() {
 			if !f(key, state) {

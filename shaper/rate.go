@@ -56,7 +56,7 @@ func (s *Shaper) setRateLocked(full scheduler.Rate, part share) error {
 			return fmt.Errorf("shaper: %w", err)
 		}
 	}
-	before := s.rateLocked()
+	before := rateOf(s.pacer)
 	now := s.arriveLocked(s.time.since()) // what is due already leaves at the old rate
 	s.settleLocked(now)
 	if err := pacer.SetRate(now, r); err != nil {

@@ -20,7 +20,8 @@ type Shaper struct {
 	capacity   int
 	maxDelay   time.Duration
 	maxBacklog time.Duration
-	gcra       *scheduler.GCRA // the schedule, if that is all that there is to it
+	gcra       *scheduler.GCRA       // the schedule, if that is all that there is to it
+	limits     []scheduler.Scheduler // those beside the pacer
 	stock      *stock
 
 	express express
@@ -31,6 +32,7 @@ type Shaper struct {
 	sched    scheduler.Scheduler // all limits together
 	pacer    scheduler.Scheduler // the one that SetRate changes
 	pacing   *scheduler.GCRA     // the same, if it is one
+	base     scheduler.Rate      // that the Shaper was made with
 	full     scheduler.Rate      // as set; the pacer runs at a share of it
 	share    share
 	line     line
@@ -66,10 +68,13 @@ func New(r scheduler.Rate, opts ...Option) (*Shaper, error) {
 	return newShaper(pacer, c, newTimebase(c.clock), &stock{timed: c.timed()}), nil
 }
 
-// NewFrom returns a Shaper that lets calls leave when the schedule says so. The
-// Shaper owns it from then on; nobody else may use it. The schedule is called
-// under the Shaper's lock, so it must not call back. One whose answers change by
-// themselves has the line look again by its Notify method; see [scheduler.Notifier].
+// NewFrom returns a Shaper that lets calls leave when the schedule says so: one of package
+// scheduler, fresh or loaded, or of your own. The Shaper owns it from then on. It must not be
+// touched any more, not even to read or to save it, and be given to no other Shaper, also
+// not within [scheduler.All] or by [WithLimits]: it is called under the Shaper's lock alone.
+// To save it use [Shaper.MarshalBinary], and to change its rate [Shaper.SetRate]. It must
+// not call back. One whose answers change by themselves has the line look again by its
+// Notify method; see [scheduler.Notifier].
 //
 // [WithBurst] and [WithTolerance] are matters of the schedule and an error here. So is a
 // schedule whose MaxCost is below 1, such as a zero value.
@@ -106,14 +111,14 @@ func newShaper(pacer scheduler.Scheduler, c config, base timebase, stock *stock)
 		time:       timeline{timebase: base},
 		sched:      pacer,
 		pacer:      pacer,
+		limits:     c.limits,
 		stock:      stock,
 		share:      whole,
 		debt:       1,
 		places:     places{most: c.maxInFlight},
 	}
-	if rated, ok := pacer.(scheduler.Rated); ok {
-		s.full = rated.Rate()
-	}
+	s.base = rateOf(pacer)
+	s.full = s.base
 	if len(c.limits) > 0 {
 		s.sched = scheduler.All(append([]scheduler.Scheduler{pacer}, c.limits...)...)
 	}

@@ -65,7 +65,7 @@ func (s *Shaper) Stats() Stats {
 		InFlight:  s.places.taken,
 		Paused:    s.gate.paused,
 		LeftUnits: s.counts.units + s.express.units(),
-		Rate:      s.rateLocked(),
+		Rate:      rateOf(s.pacer),
 	}
 	st.UnusedUnits = s.unused.total(st.Rate)
 	if head := s.line.head; head != nil {
@@ -76,12 +76,4 @@ func (s *Shaper) Stats() Stats {
 	}
 	st.HeldUntil = s.heldUntilLocked()
 	return st
-}
-
-// rateLocked returns the rate in force, the zero Rate if the schedule has none.
-func (s *Shaper) rateLocked() scheduler.Rate {
-	if rated, ok := s.pacer.(scheduler.Rated); ok {
-		return rated.Rate()
-	}
-	return scheduler.Rate{}
 }

@@ -87,7 +87,11 @@ func (s *Shaper) AllowN(cost int) bool {
 // LeaveNow says yes only where no lock is needed for it. It is for callers who do
 // something before they wait, such as looking at the clock.
 func (s *Shaper) LeaveNow(cost int) bool {
-	return s.express.leave(s.time.since(), int64(cost))
+	if s.express.leave(s.time.since(), int64(cost)) {
+		return true
+	}
+	s.made()
+	return false
 }
 
 // Do waits as [Shaper.Wait] does and then runs f, which counts as in flight until
@@ -193,12 +197,13 @@ func (s *Shaper) joinLocked(now, deadline time.Time, cost int64, place bool) (*c
 	if s.gate.paused || s.gate.reopening {
 		due = s.dueLocked(now, s.line.units, cost)
 	}
-	// Behind a pause nothing may be in the way, but to wait it has all the same.
-	delay := max(due.Sub(now), 1)
+	delay := due.Sub(now)
 	if s.fullLocked(now) || backlog > s.maxBacklog || !s.line.fits(cost) {
 		return nil, s.refuseLocked(ErrQueueFull, cost, delay)
 	}
-	if delay > s.maxDelay {
+	// Behind a pause, or for want of a place in flight, it waits even if it is due: how
+	// long, nothing can tell.
+	if max(delay, 1) > s.maxDelay {
 		return nil, s.refuseLocked(ErrMaxDelay, cost, delay)
 	}
 	if !deadline.IsZero() {

@@ -2,15 +2,17 @@ package transport
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
+
+	"github.com/sluice-go/sluice/internal/reason"
 )
 
 // ErrCost is the reason for refusing a request whose cost is below 1, or is not 1
 // while the [Waiter] has no WaitN, or does not fit WaitN's int. A cost that the
-// Waiter itself refuses keeps the Waiter's own reason.
-var ErrCost = errors.New("transport: cost cannot be paid")
+// Waiter itself refuses keeps the Waiter's own reason. It matches, by [errors.Is], what
+// bears its name in the other packages of this module.
+var ErrCost error = reason.New("transport", "cost", "cost cannot be paid")
 
 // WithCost has f say how many units a request costs, for partners that count
 // message parts or points instead of requests. Without it, or with a nil f, a

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/reason"
 )
 
 // ErrMaxDelay is the reason for refusing a request that would wait, or has waited, longer
-// than [WithMaxDelay] allows.
-var ErrMaxDelay = errors.New("transport: wait exceeds the maximum delay")
+// than [WithMaxDelay] allows. It matches, by [errors.Is], what bears its name in the other
+// packages of this module.
+var ErrMaxDelay error = reason.New("transport", "max_delay", "wait exceeds the maximum delay")
 
 // delayError is an ErrMaxDelay. It is a timeout, but not that of the caller's context,
 // which goes on: so it does not match what the Waiter has said about a deadline.
@@ -19,7 +22,8 @@ type delayError struct {
 }
 
 func (e *delayError) Error() string            { return fmt.Sprintf("%v of %v", ErrMaxDelay, e.limit) }
-func (e *delayError) Is(target error) bool     { return target == ErrMaxDelay }
+func (e *delayError) Is(target error) bool     { return errors.Is(ErrMaxDelay, target) }
+func (e *delayError) Label() string            { return reason.Label(ErrMaxDelay) }
 func (e *delayError) Timeout() bool            { return true }
 func (e *delayError) WouldWait() time.Duration { return wouldWait(e.reason) }
 func (e *delayError) HeldUntil() time.Time     { return heldUntil(e.reason) }

@@ -6,6 +6,8 @@ import (
 	"net"
 	"strings"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/reason"
 )
 
 // ErrNotSent matches, by [errors.Is], every [*Error]: nothing of the request left
@@ -60,9 +62,10 @@ func newError(reason error, key string, waited time.Duration) *Error {
 	return e
 }
 
+// wouldWait returns the wait that a Waiter has predicted, and 0 if it is unknown.
 func wouldWait(reason error) time.Duration {
 	var predicted interface{ WouldWait() time.Duration }
-	if errors.As(reason, &predicted) {
+	if errors.As(reason, &predicted) && predicted.WouldWait() > 1 {
 		return predicted.WouldWait()
 	}
 	return 0
@@ -76,23 +79,39 @@ func heldUntil(reason error) time.Time {
 	return time.Time{}
 }
 
+// A teller is an error that tells the wait and the hold in its text, and can be told
+// without them.
+type teller interface {
+	error
+	Brief() string
+}
+
 // Error names the partner, the time waited, the wait that was needed if it is
-// known, and the reason.
+// known, and the reason. Times are rounded, and each is told once.
 func (e *Error) Error() string {
+	why, told := fmt.Sprint(e.Reason), false
+	if t, ok := e.Reason.(teller); ok {
+		why = t.Brief()
+	} else {
+		_, told = errors.AsType[teller](e.Reason) // somewhere within that text
+	}
 	var b strings.Builder
 	b.WriteString("transport: ")
 	if e.Key != "" {
 		b.WriteString(e.Key + ": ")
 	}
-	fmt.Fprintf(&b, "not sent, waited %v", e.Waited)
-	if e.Wait > 0 {
-		fmt.Fprintf(&b, ", would need %v", e.Wait)
+	fmt.Fprintf(&b, "not sent, waited %v", reason.Round(e.Waited))
+	if e.Wait > 0 && !told {
+		fmt.Fprintf(&b, ", would need %v", reason.Round(e.Wait))
 	}
-	if e.Status != 0 {
-		fmt.Fprintf(&b, ", held by the partner (status %d) until %s", e.Status, e.HeldUntil.UTC().Format(time.RFC3339))
+	until := e.HeldUntil.UTC().Format(time.RFC3339)
+	switch {
+	case e.Status != 0:
+		fmt.Fprintf(&b, ", held by the partner (status %d) until %s", e.Status, until)
+	case !e.HeldUntil.IsZero() && !told:
+		fmt.Fprintf(&b, ", held until %s", until)
 	}
-	fmt.Fprintf(&b, ": %v", e.Reason)
-	return b.String()
+	return b.String() + ": " + why
 }
 
 // Unwrap returns the Reason.

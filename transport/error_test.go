@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sluice-go/sluice/scheduler"
+	"github.com/sluice-go/sluice/shaper"
 	"github.com/sluice-go/sluice/transport"
 	"github.com/stretchr/testify/require"
 )
@@ -134,4 +136,38 @@ func TestEmptyError(t *testing.T) {
 	require.NotPanics(t, func() { _ = e.Error() })
 	require.False(t, e.Timeout())
 	require.ErrorIs(t, e, transport.ErrNotSent)
+}
+
+// The wait and the hold are told once, though the Shaper's error tells them too, and with
+// as many digits as say something.
+func TestErrorTellsTheWaitOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := shaper.New(scheduler.PerMinute(7), shaper.WithMaxDelay(time.Second))
+		require.NoError(t, err)
+		require.True(t, s.Allow())
+		send := func(pace transport.Waiter, opts ...transport.Option) error {
+			_, err := transport.New(newPartner(), pace, opts...).RoundTrip(get(t, t.Context(), "/"))
+			return err
+		}
+		require.EqualError(t, send(s), "transport: http://api.example: not sent, waited 0s, would need 8.571s: "+
+			"shaper: wait exceeds the maximum delay (cost 1)")
+		wrapped := waitFunc(func(ctx context.Context) error { return fmt.Errorf("account 7: %w", s.Wait(ctx)) })
+		require.EqualError(t, send(wrapped), "transport: http://api.example: not sent, waited 0s: "+
+			"account 7: shaper: wait exceeds the maximum delay (cost 1, would wait 8.571s)")
+		patient, err := shaper.New(scheduler.PerMinute(7))
+		require.NoError(t, err)
+		require.True(t, patient.Allow())
+		require.EqualError(t, send(patient, transport.WithMaxDelay(ms)), "transport: http://api.example: not sent, waited 0s, would need 8.571s: "+
+			"transport: wait exceeds the maximum delay of 1ms")
+
+		s.HoldUntil(time.Now().Add(time.Hour))
+		require.EqualError(t, send(s), "transport: http://api.example: not sent, waited 0s, would need 1h0m0s, held until 2000-01-01T01:00:00Z: "+
+			"shaper: wait exceeds the maximum delay (cost 1)")
+		err = send(waitFunc(func(context.Context) error { return &shaper.Refusal{Reason: shaper.ErrQueueFull, Cost: 1} }))
+		require.EqualError(t, err, "transport: http://api.example: not sent, waited 0s: shaper: queue full (cost 1)")
+		var e *transport.Error
+		require.ErrorAs(t, err, &e)
+		require.Zero(t, e.Wait, "unknown")
+		require.Zero(t, e.RetryAt)
+	})
 }

@@ -21,12 +21,13 @@ import (
 //
 // All but the waits must not block and must not call back.
 //
-// An error of the Waiter may say more about itself through three optional methods,
+// An error of the Waiter may say more about itself through four optional methods,
 // looked for with [errors.As]:
 //
 //	Timeout() bool             // refused because of a deadline or a longest allowed delay
-//	WouldWait() time.Duration  // the wait that was needed; 0 means unknown
+//	WouldWait() time.Duration  // the wait that was needed; 0 or 1 ns means unknown
 //	HeldUntil() time.Time      // the end of a hold that was in the way; zero means none
+//	Brief() string             // its text without that wait and that hold
 //
 // x/time's *rate.Limiter is a Waiter with WaitN. Its errors have none of these, and the
 // one for a deadline that it cannot meet does not match [context.DeadlineExceeded]: it

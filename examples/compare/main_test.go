@@ -26,6 +26,21 @@ func runWith(stdin string, args ...string) result {
 	return result{status, stdout.String(), stderr.String()}
 }
 
+// The picture in the README is what the program draws.
+func TestPictureOfTheREADME(t *testing.T) {
+	drawn := filepath.Join(t.TempDir(), "compare.svg")
+	require.Equal(t, 0, runWith("", "-svg", drawn).status)
+	got, err := os.ReadFile(drawn)
+	require.NoError(t, err)
+	const file = "../../docs/compare.svg"
+	if *update {
+		require.NoError(t, os.WriteFile(file, got, 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.True(t, string(want) == string(got), "go test ./examples/compare -update draws it anew")
+}
+
 func TestGolden(t *testing.T) {
 	for _, pattern := range []string{"burst", "boundary"} {
 		t.Run(pattern, func(t *testing.T) {

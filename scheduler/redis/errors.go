@@ -7,10 +7,13 @@ import (
 	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/sluice-go/sluice/internal/reason"
 )
 
-// ErrClosed is the error of what is asked of a closed limit.
-var ErrClosed = errors.New("redis: closed")
+// ErrClosed is the error of what is asked of a closed limit. It matches, by [errors.Is],
+// what bears its name in the other packages of this module.
+var ErrClosed error = reason.New("redis", "closed", "closed")
 
 // errTimeout is what an operation ends with that has taken too long.
 var errTimeout error = timeoutError{}
@@ -36,6 +39,9 @@ func (e *UnavailableError) Error() string {
 
 // Unwrap returns why.
 func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// Label returns "unavailable"; see [shaper.Refusal.Label].
+func (e *UnavailableError) Label() string { return "unavailable" }
 
 // Timeout reports whether the store gave no answer in time.
 func (e *UnavailableError) Timeout() bool {

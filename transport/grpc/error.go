@@ -25,7 +25,7 @@ type Error struct {
 func newError(reason error, key string, waited time.Duration) *Error {
 	e := &transport.Error{Reason: reason, Key: key, Waited: waited}
 	var predicted interface{ WouldWait() time.Duration }
-	if errors.As(reason, &predicted) && predicted.WouldWait() > 0 {
+	if errors.As(reason, &predicted) && predicted.WouldWait() > 1 {
 		e.Wait = predicted.WouldWait()
 		e.RetryAt = time.Now().Add(e.Wait)
 	}

@@ -1,0 +1,9 @@
+package main
+
+func Example() {
+	main()
+	// Output:
+	// send one
+	// send two
+	// send three
+}

@@ -1,0 +1,55 @@
+package scheduler
+
+import "time"
+
+// TakeOver makes g owe at now what another schedule owes, whose state was loaded, say.
+// Units that are owed stay owed, as with [GCRA.SetRate]; the rate, the burst and the
+// tolerance are those of g. The other is unchanged. On an error nothing has changed.
+func (g *GCRA) TakeOver(now time.Time, from *GCRA) error {
+	mustBeMade(g.burst > 0, "GCRA")
+	n := *from
+	n.burst, n.tolerance = g.burst, g.tolerance
+	if now.Before(n.seen) {
+		n.seen = now // from a clock that has been set back; TAT is waited for as it is
+	}
+	if n.rate != g.rate {
+		if err := n.SetRate(now, g.rate); err != nil {
+			return err
+		}
+	}
+	*g = n
+	return nil
+}
+
+// Shift moves the state in time, for one that was saved on a clock which differs by that
+// much. A window that follows the calendar has no such method: its state is about a day,
+// say, whatever a clock shows.
+func (g *GCRA) Shift(by time.Duration) { g.tat, g.seen = shifted(g.tat, by), shifted(g.seen, by) }
+
+// Shift moves the state in time; see [GCRA.Shift].
+func (b *TokenBucket) Shift(by time.Duration) { b.touched = shifted(b.touched, by) }
+
+// Shift moves the state in time; see [GCRA.Shift].
+func (b *LeakyBucket) Shift(by time.Duration) { b.touched = shifted(b.touched, by) }
+
+// Shift moves the state in time; see [GCRA.Shift].
+func (l *SlidingLog) Shift(by time.Duration) {
+	l.epoch, l.seen = shifted(l.epoch, by), shifted(l.seen, by)
+}
+
+// Shift passes on to the limits that have it; see [GCRA.Shift].
+func (a all) Shift(by time.Duration) {
+	for _, limit := range a {
+		if l, ok := limit.(interface{ Shift(time.Duration) }); ok {
+			l.Shift(by)
+		}
+	}
+}
+
+// shifted moves an instant, but for the one that stands for none.
+func shifted(t time.Time, by time.Duration) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.Add(by)
+}

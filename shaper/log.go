@@ -1,0 +1,71 @@
+package shaper
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/sluice-go/sluice/internal/reason"
+)
+
+// LogValue returns the label, the reason, the cost, and where they are known the wait,
+// rounded, and the end of the hold. It has nothing but these.
+func (r *Refusal) LogValue() slog.Value {
+	why := ""
+	if r.Reason != nil {
+		why = r.Reason.Error()
+	}
+	attrs := []slog.Attr{
+		slog.String("label", r.Label()),
+		slog.String("reason", why),
+		slog.Int("cost", r.Cost),
+	}
+	if r.Delay > 0 {
+		attrs = append(attrs, slog.Duration("delay", reason.Round(r.Delay)))
+	}
+	return slog.GroupValue(append(attrs, instant("held_until", r.heldUntil)...)...)
+}
+
+// LogValue returns the fields in words of lower case. The end of a hold is there if one is
+// in force.
+func (st Stats) LogValue() slog.Value {
+	attrs := []slog.Attr{
+		slog.Int64("submitted", st.Submitted),
+		slog.Int64("left", st.Left),
+		slog.Int64("cancelled", st.Cancelled),
+		slog.Int64("refused", st.Refused),
+		slog.Int64("waiting", st.Waiting),
+		slog.Int64("units", st.Units),
+		slog.Int64("in_flight", st.InFlight),
+		slog.Duration("oldest", reason.Round(st.Oldest)),
+		slog.Int64("left_units", st.LeftUnits),
+		slog.Int64("unused_units", st.UnusedUnits),
+		slog.Any("rate", st.Rate),
+		slog.Bool("paused", st.Paused),
+	}
+	attrs = append(attrs, instant("next_due", st.NextDue)...)
+	return slog.GroupValue(append(attrs, instant("held_until", st.HeldUntil)...)...)
+}
+
+// LogValue returns the fields in words of lower case.
+func (st GroupStats) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.Int("keys", st.Keys),
+		slog.Int64("submitted", st.Submitted),
+		slog.Int64("left", st.Left),
+		slog.Int64("cancelled", st.Cancelled),
+		slog.Int64("refused", st.Refused),
+		slog.Int64("waiting", st.Waiting),
+		slog.Int64("units", st.Units),
+		slog.Int64("in_flight", st.InFlight),
+		slog.Int64("left_units", st.LeftUnits),
+		slog.Duration("oldest", reason.Round(st.Oldest)),
+	)
+}
+
+// instant returns the attribute of an instant, if there is one.
+func instant(name string, t time.Time) []slog.Attr {
+	if t.IsZero() {
+		return nil
+	}
+	return []slog.Attr{slog.Time(name, t)}
+}
