@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sluice-go/sluice/internal/trial"
 	"github.com/sluice-go/sluice/scheduler"
 	"github.com/sluice-go/sluice/scheduler/schedulertest"
 )
 
 func TestAllConformance(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for range 5 {
+	trial.Run(t, 5, func(t *testing.T, rng *rand.Rand) {
 		type limit struct{ units, burst int64 }
 		limits := make([]limit, 1+rng.IntN(3))
 		for i := range limits {
@@ -31,13 +31,12 @@ func TestAllConformance(t *testing.T) {
 			Step:       100 * time.Millisecond,
 			ExactAhead: true,
 		})
-	}
+	})
 }
 
 // One limit has run dry while another still owes, so units leave late for both.
 func TestAllPredictsFromTheFirstDeparture(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	for range 2000 {
+	trial.Run(t, 2000, func(t *testing.T, rng *rand.Rand) {
 		members := make([]scheduler.Scheduler, 2+rng.IntN(2))
 		for i := range members {
 			members[i] = newGCRA(t, scheduler.PerSecond(1+rng.Int64N(20)), 1+rng.Int64N(6))
@@ -54,7 +53,7 @@ func TestAllPredictsFromTheFirstDeparture(t *testing.T) {
 			s.Commit(due, due, 1)
 		}
 		assert.Equal(t, s.Next(now, 0, n), predicted, "ahead %d, cost %d", ahead, n)
-	}
+	})
 }
 
 func TestAllKeepsBothDefinitions(t *testing.T) {
