@@ -52,7 +52,9 @@ func TestAllPredictsFromTheFirstDeparture(t *testing.T) {
 			due := s.Next(now, 0, 1)
 			s.Commit(due, due, 1)
 		}
-		assert.Equal(t, s.Next(now, 0, n), predicted, "ahead %d, cost %d", ahead, n)
+		// Each unit that one limit holds back leaves at a whole nanosecond, later by a part of one for the others.
+		actual := s.Next(now, 0, n)
+		assert.WithinRange(t, predicted, actual.Add(-time.Duration(ahead)), actual, "ahead %d, cost %d", ahead, n)
 	})
 }
 
