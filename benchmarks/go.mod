@@ -8,8 +8,8 @@ require (
 	github.com/juju/ratelimit v1.0.2
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/sethvargo/go-limiter v0.7.1
-	github.com/sluice-go/sluice v0.0.0
-	github.com/sluice-go/sluice/scheduler/redis v0.0.0
+	github.com/sluice-go/sluice v0.1.0
+	github.com/sluice-go/sluice/scheduler/redis v0.1.0
 	github.com/throttled/throttled/v2 v2.15.0
 	go.uber.org/ratelimit v0.3.1
 	golang.org/x/time v0.16.0

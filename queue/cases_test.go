@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sluice-go/sluice/internal/trial"
 	"github.com/sluice-go/sluice/queue"
 	"github.com/sluice-go/sluice/scheduler"
 	"github.com/sluice-go/sluice/shaper"
@@ -228,8 +229,7 @@ func TestCaseF09_NeverWedges(t *testing.T) {
 	const operations = 10_000
 	for name, w := range waiters(t, 1000, time.Second) {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				rnd := rand.New(rand.NewPCG(9, 9))
+			trial.Bubble(t, 1, func(t *testing.T, rnd *rand.Rand) {
 				q := newQueue(t, w(), queue.WithCapacity(32), queue.WithWorkers(3), queue.WithErrorHandler(func(error) {}))
 				j := newJournal()
 				for range operations {

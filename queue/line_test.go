@@ -6,18 +6,20 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/sluice-go/sluice/internal/trial"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 // The ring against a slice, with sizes that make it grow, wrap and shrink.
-func TestLineIsAFIFO(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(1, 2))
+func TestLineIsAFIFO(t *testing.T) { trial.Run(t, 3, lineIsAFIFO) }
+
+func lineIsAFIFO(t *testing.T, rnd *rand.Rand) {
 	var l line
 	var model []int
 	var popped int
 	next := 0
-	for range 6_000 {
+	for range 2_000 {
 		// The mean drifts up and down, so the line becomes long and short.
 		if rnd.IntN(200) < 100+((next/400)%2*40-20) {
 			id := next

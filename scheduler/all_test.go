@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sluice-go/sluice/internal/trial"
 	"github.com/sluice-go/sluice/scheduler"
 	"github.com/sluice-go/sluice/scheduler/schedulertest"
 )
 
 func TestAllConformance(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for range 5 {
+	trial.Run(t, 5, func(t *testing.T, rng *rand.Rand) {
 		type limit struct{ units, burst int64 }
 		limits := make([]limit, 1+rng.IntN(3))
 		for i := range limits {
@@ -31,13 +31,12 @@ func TestAllConformance(t *testing.T) {
 			Step:       100 * time.Millisecond,
 			ExactAhead: true,
 		})
-	}
+	})
 }
 
 // One limit has run dry while another still owes, so units leave late for both.
 func TestAllPredictsFromTheFirstDeparture(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	for range 2000 {
+	trial.Run(t, 2000, func(t *testing.T, rng *rand.Rand) {
 		members := make([]scheduler.Scheduler, 2+rng.IntN(2))
 		for i := range members {
 			members[i] = newGCRA(t, scheduler.PerSecond(1+rng.Int64N(20)), 1+rng.Int64N(6))
@@ -53,8 +52,10 @@ func TestAllPredictsFromTheFirstDeparture(t *testing.T) {
 			due := s.Next(now, 0, 1)
 			s.Commit(due, due, 1)
 		}
-		assert.Equal(t, s.Next(now, 0, n), predicted, "ahead %d, cost %d", ahead, n)
-	}
+		// Each unit that one limit holds back leaves at a whole nanosecond, later by a part of one for the others.
+		actual := s.Next(now, 0, n)
+		assert.WithinRange(t, predicted, actual.Add(-time.Duration(ahead)), actual, "ahead %d, cost %d", ahead, n)
+	})
 }
 
 func TestAllKeepsBothDefinitions(t *testing.T) {

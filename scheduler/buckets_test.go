@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sluice-go/sluice/internal/trial"
 	"github.com/sluice-go/sluice/scheduler"
 	"github.com/sluice-go/sluice/scheduler/schedulertest"
 )
@@ -72,11 +73,7 @@ func TestBucketsConformance(t *testing.T) {
 }
 
 func TestThreeSpellingsOfOneRule(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
-	const decisions = 20_000
-	for made := 0; made < decisions; {
+	trial.Run(t, 100, func(t *testing.T, rng *rand.Rand) {
 		rate := scheduler.Per(1+rng.Int64N(400), []time.Duration{time.Second, time.Minute, day}[rng.IntN(3)])
 		burst := 1 + rng.Int64N(20)
 		gcra, tokens, leaky := newGCRA(t, rate, burst), newTokenBucket(t, rate, burst), newLeakyBucket(t, rate, burst)
@@ -101,9 +98,8 @@ func TestThreeSpellingsOfOneRule(t *testing.T) {
 				}
 			}
 			retry = wait
-			made++
 		}
-	}
+	})
 }
 
 // Capacity 10, 2 per second: 15 arrivals at 0 s, 4 at 1 s, 1 at 2 s.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/internal/oracle"
+	"github.com/sluice-go/sluice/internal/trial"
 	"github.com/sluice-go/sluice/scheduler"
 	"github.com/sluice-go/sluice/scheduler/schedulertest"
 )
@@ -239,15 +240,12 @@ func clear(m *oracle.GCRA, at int64) int64 {
 }
 
 func TestGCRAEqualsTheModel(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
-	for range 1000 {
+	trial.Run(t, 1000, func(t *testing.T, rng *rand.Rand) {
 		units := []int64{1, 3, 7, 60, 333, 1_000_003}[rng.IntN(6)]
 		period := []time.Duration{time.Second, time.Minute, day, 250 * time.Millisecond}[rng.IntN(4)]
 		modelRun(t, rng, units, period,
 			1+rng.Int64N(6), time.Duration(rng.Int64N(2))*5*time.Millisecond, 50)
-	}
+	})
 }
 
 // FuzzGCRA holds any rate, cost and ahead to the model: never above the rate plus

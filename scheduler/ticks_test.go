@@ -9,16 +9,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sluice-go/sluice/internal/trial"
 	"github.com/sluice-go/sluice/scheduler"
 )
 
 // TestTicksDecideAsGCRA lets both decide thousands of times. Every now and then TAT
 // moves from one to the other, as between a fast path and a line.
 func TestTicksDecideAsGCRA(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	for run := range 200 {
-		rng := rand.New(rand.NewPCG(seed, uint64(run)))
+	trial.Run(t, 200, func(t *testing.T, rng *rand.Rand) {
 		rate := scheduler.Per(1+rng.Int64N(2000), []time.Duration{time.Second, time.Minute, 7 * time.Hour}[rng.IntN(3)])
 		burst := 1 + rng.Int64N(2)*rng.Int64N(20)
 		g := newGCRA(t, rate, burst)
@@ -54,7 +52,7 @@ func TestTicksDecideAsGCRA(t *testing.T) {
 			at := start.Add(now)
 			want := !g.Next(at, 0, n).After(at)
 			after, got := k.Leave(tat, now, n)
-			require.Equal(t, want, got, "run %d: rate %v burst %d: %d units at %v", run, rate, burst, n, now)
+			require.Equal(t, want, got, "rate %v burst %d: %d units at %v", rate, burst, n, now)
 			if got {
 				g.Commit(at, at, n)
 			}
@@ -65,7 +63,7 @@ func TestTicksDecideAsGCRA(t *testing.T) {
 				assert.Equal(t, fresh.Next(at, 3*burst, 1).Equal(g.Next(at, 3*burst, 1)), now >= k.DryAt(tat))
 			}
 		}
-	}
+	})
 }
 
 // A time that is stale because another decision overtook it mints no capacity.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	randomly "github.com/sluice-go/sluice/internal/trial"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -85,8 +86,7 @@ func TestOverload(t *testing.T) {
 // TestRandom holds all trials of random calls against what must be true of them, by
 // rules that know nothing of the schedules.
 func TestRandom(t *testing.T) {
-	random := rand.New(rand.NewPCG(7, 7))
-	for round := range 30 {
+	randomly.Run(t, 30, func(t *testing.T, random *rand.Rand) {
 		l := limits{
 			limit:  2 + random.Int64N(20),
 			window: time.Duration(1+random.Int64N(3000)) * time.Millisecond,
@@ -95,17 +95,17 @@ func TestRandom(t *testing.T) {
 		maxCost := 1 + random.Int64N(3)
 		calls := randomCalls(random, l, maxCost)
 		patience := time.Duration(random.Int64N(int64(4*l.window))) + 1
-		if round%3 == 0 {
+		if random.IntN(3) == 0 {
 			patience = 0
 		}
 		c := simulate(t, settings{limits: l, patience: patience}, calls)
 		for _, tr := range c.trials {
-			where := fmt.Sprintf("round %d, %+v, patience %v: %s, %s", round, l, patience, tr.name, tr.use)
+			where := fmt.Sprintf("%+v, patience %v: %s, %s", l, patience, tr.name, tr.use)
 			checkOutcomes(t, where, tr, calls, patience)
 			checkMeasure(t, where, tr, l.window)
 			checkLimit(t, where, tr, l, maxCost)
 		}
-	}
+	})
 }
 
 func randomCalls(random *rand.Rand, l limits, maxCost int64) []arrival {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	randomly "github.com/sluice-go/sluice/internal/trial"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -26,8 +27,7 @@ func TestRow(t *testing.T) {
 }
 
 func TestAxis(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 3))
-	for range 300 {
+	randomly.Run(t, 300, func(t *testing.T, random *rand.Rand) {
 		window := minWindow + time.Duration(random.Int64N(1<<random.IntN(54)))
 		first := time.Duration(random.Int64N(1 << random.IntN(62)))
 		last := min(first+time.Duration(random.Int64N(1<<random.IntN(62))), maxSeconds*time.Second+century)
@@ -58,7 +58,7 @@ func TestAxis(t *testing.T) {
 		text := labels(&a)
 		require.Less(t, len(text), columns+40, where)
 		require.NotContains(t, text, "-", where)
-	}
+	})
 }
 
 func TestScale(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -20,27 +19,29 @@ func TestPlanted(t *testing.T) {
 	if where == "" {
 		t.Skip("it is for a process of its own")
 	}
-	Run(t, 5, func(t *testing.T, rng *rand.Rand) {
-		if rng.Uint64() != rand.NewPCG(7, 2).Uint64() {
-			return
+	run := Bubble
+	if where == "test" {
+		run = Run
+	}
+	run(t, 5, func(t *testing.T, rng *rand.Rand) {
+		if rng.Uint64() == rand.NewPCG(7, 2).Uint64() {
+			panicIn(where)
 		}
-		if where == "test" {
-			panic("planted")
-		}
-		synctest.Test(t, func(t *testing.T) {
-			switch where {
-			case "bubble":
-				panic("planted")
-			case "goroutine":
-				go panic("planted")
-			case "timer":
-				time.AfterFunc(time.Second, func() { panic("planted") })
-			case "deadlock":
-				select {}
-			}
-			time.Sleep(time.Minute)
-		})
 	})
+}
+
+func panicIn(where string) {
+	switch where {
+	case "test", "bubble":
+		panic("planted")
+	case "goroutine":
+		go panic("planted")
+	case "timer":
+		time.AfterFunc(time.Second, func() { panic("planted") })
+	case "deadlock":
+		select {}
+	}
+	time.Sleep(time.Minute)
 }
 
 // A panic in another goroutine ends the process at once, logs unshown.

@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"testing"
+	"testing/synctest"
 )
 
 // Run calls f with the randomness of one run after another, and stops at the first that
@@ -30,6 +31,15 @@ func Run(t *testing.T, runs int, f func(t *testing.T, rng *rand.Rand)) {
 		t.Fatal(err)
 	}
 	p.execute(t, func(rng *rand.Rand) { f(t, rng) })
+}
+
+// Bubble is Run with a synctest bubble for each run.
+func Bubble(t *testing.T, runs int, f func(t *testing.T, rng *rand.Rand)) {
+	t.Helper()
+	Run(t, runs, func(t *testing.T, rng *rand.Rand) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) { f(t, rng) })
+	})
 }
 
 // A reporter is what a plan needs of a testing.T.

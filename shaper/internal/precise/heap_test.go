@@ -6,15 +6,18 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/internal/trial"
 )
 
 // Whatever is pushed, moved and removed, each Alarm knows its place and the earliest
 // comes out first.
-func TestHeap(t *testing.T) {
-	rnd := newRand(t)
+func TestHeap(t *testing.T) { trial.Run(t, 3, heapKeepsOrder) }
+
+func heapKeepsOrder(t *testing.T, rnd *rand.Rand) {
 	var h alarms
 	in := map[*Alarm]bool{}
-	for range 3000 {
+	for range 1000 {
 		switch a := anyOf(rnd, h); {
 		case a == nil || rnd.IntN(3) == 0:
 			a = &Alarm{at: rnd.Int64N(100), place: nowhere}
@@ -48,10 +51,4 @@ func anyOf(rnd *rand.Rand, h alarms) *Alarm {
 		return nil
 	}
 	return h[rnd.IntN(len(h))]
-}
-
-func newRand(t *testing.T) *rand.Rand {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
 }

@@ -5,10 +5,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/sluice-go/sluice/internal/trial"
 )
 
-func TestLeadCoversThreeOfFourWakeUps(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
+func TestLeadCoversThreeOfFourWakeUps(t *testing.T) { trial.Run(t, 1, leadCovers) }
+
+func leadCovers(t *testing.T, rng *rand.Rand) {
 	var l lead
 	wake := func() int64 { return 30_000 + rng.Int64N(20_000) }
 	for range 1000 {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/internal/trial"
 )
 
 func TestAvailable(t *testing.T) {
@@ -66,9 +68,11 @@ func (p *probe) count() (fired, early int) {
 
 // Hundreds of Alarms, set, set anew and stopped by many goroutines at once: none fires
 // early, and each fires once for what was set last.
-func TestOnceAndNeverEarly(t *testing.T) {
+func TestOnceAndNeverEarly(t *testing.T) { trial.Run(t, 1, onceAndNeverEarly) }
+
+func onceAndNeverEarly(t *testing.T, rng *rand.Rand) {
 	const workers = 4
-	seed := newRand(t).Uint64()
+	seed := rng.Uint64()
 	r := newReleaser()
 	probes := make([]*probe, 400)
 	for i := range probes {
@@ -152,40 +156,44 @@ func TestNoWakeUpIsLost(t *testing.T) {
 		"lingers": defaultLinger,
 		"ends":    20 * time.Microsecond,
 	} {
-		t.Run(name, func(t *testing.T) {
-			seed := newRand(t).Uint64()
-			r := newReleaser()
-			r.linger = linger
-			for _, workers := range []int{1, 4} {
-				var wg sync.WaitGroup
-				for i := range workers {
-					wg.Go(func() {
-						rnd := rand.New(rand.NewPCG(seed, uint64(i)))
-						c := make(chan time.Time, 1)
-						a := newAlarm(r, func() { c <- time.Now() })
-						for range 1500 {
-							d := time.Duration(rnd.Int64N(int64(100 * time.Microsecond)))
-							if rnd.IntN(8) == 0 {
-								d = 0
-							}
-							at := time.Now().Add(d)
-							a.Set(d)
-							select {
-							case now := <-c:
-								if now.Before(at) {
-									t.Errorf("early by %v", at.Sub(now))
-									return
-								}
-							case <-time.After(patience):
-								t.Error("a wake-up was lost")
+		t.Run(name, func(t *testing.T) { trial.Run(t, 1, noWakeUpIsLost(linger)) })
+	}
+}
+
+func noWakeUpIsLost(linger time.Duration) func(t *testing.T, rng *rand.Rand) {
+	return func(t *testing.T, rng *rand.Rand) {
+		seed := rng.Uint64()
+		r := newReleaser()
+		r.linger = linger
+		for _, workers := range []int{1, 4} {
+			var wg sync.WaitGroup
+			for i := range workers {
+				wg.Go(func() {
+					rnd := rand.New(rand.NewPCG(seed, uint64(i)))
+					c := make(chan time.Time, 1)
+					a := newAlarm(r, func() { c <- time.Now() })
+					for range 1500 {
+						d := time.Duration(rnd.Int64N(int64(100 * time.Microsecond)))
+						if rnd.IntN(8) == 0 {
+							d = 0
+						}
+						at := time.Now().Add(d)
+						a.Set(d)
+						select {
+						case now := <-c:
+							if now.Before(at) {
+								t.Errorf("early by %v", at.Sub(now))
 								return
 							}
+						case <-time.After(patience):
+							t.Error("a wake-up was lost")
+							return
 						}
-					})
-				}
-				wg.Wait()
+					}
+				})
 			}
-		})
+			wg.Wait()
+		}
 	}
 }
 
@@ -239,8 +247,9 @@ func TestArmedOncePerPass(t *testing.T) {
 }
 
 // Those that are due together fire in the order in which they were due.
-func TestOrder(t *testing.T) {
-	rnd := newRand(t)
+func TestOrder(t *testing.T) { trial.Run(t, 1, firesInOrder) }
+
+func firesInOrder(t *testing.T, rnd *rand.Rand) {
 	r := newReleaser()
 	release := block(t, r)
 	var got, want []int64
