@@ -25,9 +25,10 @@ import (
 // after a long hold, or be refused as a replay: sign below the Transport, in its base, or
 // leave retries to the client that signs.
 //
-// Each attempt takes its own turn, behind those who wait already and behind the hold that
-// the refusal has set. If it could not leave in time, the caller gets the answer that
-// there is.
+// Each attempt takes its own turn, behind the requests that wait already and behind the hold
+// that the refusal has set. If it could not leave in time, the caller gets the answer that
+// there is at once. If a body has to tell whether it may be sent again, that is awaited for
+// a second at most.
 type Retry struct {
 	// Attempts is how often a request is sent, in all. 0 means 3.
 	Attempts int
