@@ -152,7 +152,7 @@ func (t *Transport) prepare(req *http.Request, p *passage, resp *http.Response, 
 		until = p.until // nothing else keeps it back
 	}
 	if resp != nil {
-		setAside(resp)
+		setAside(req.Context(), resp)
 	}
 	ctx := req.Context()
 	again = req.WithContext(ctx) // a copy: the request is the caller's
@@ -216,12 +216,21 @@ const (
 	asideWithin = time.Second
 )
 
-// setAside has the body of a response read and closed if it is short and comes at once. It
-// can be read from memory then. One that is longer, or does not end, stays open, and a
-// read of it gets all of it.
-func setAside(resp *http.Response) {
-	if canReadAhead(resp) {
-		resp.Body = readAhead(resp.Body, maxAside, asideWithin, nil)
+// setAside reads and closes the body of a response if it is short and comes at once. It
+// can be read from memory then, and its connection can take the next attempt. One that is
+// longer, or does not end, stays open, and a read of it gets all of it.
+func setAside(ctx context.Context, resp *http.Response) {
+	if !canReadAhead(resp) {
+		return
+	}
+	a := readAhead(resp.Body, maxAside, asideWithin, nil)
+	resp.Body = a
+	timer := time.NewTimer(asideWithin)
+	defer timer.Stop()
+	select {
+	case <-a.idle:
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 }
 
