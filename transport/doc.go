@@ -11,15 +11,25 @@
 // # Partners who are listened to
 //
 // An answer that refuses the request because of a limit (package feedback tells which do)
-// holds the line: nobody with that key is sent before the time that the partner states,
-// however many wait. A hold only moves forward, and when it ends the first request leaves
-// at once and the next T later. A partner who states no time is left alone for a second,
-// doubled from refusal to refusal up to a minute, until he accepts a request; refusals of
-// requests that were in flight together count once. A stated time above [WithMaxHold] is
-// cut to that; then a single request goes, and the others wait for its answer for a
-// little.
+// holds the line: no request with that key is sent before the time that the partner
+// states, however many wait. A hold only moves forward, and when it ends the first request
+// leaves at once and the next T later. A partner who states no time is left alone for a
+// second, doubled from refusal to refusal up to a minute, until a request is accepted;
+// refusals of requests that were in flight together count once. A stated time above
+// [WithMaxHold] is cut to that; then a single request goes, and the others wait for its
+// answer for a little.
 //
-// That needs a Waiter with a method HoldUntil. The answer itself comes back as it came,
+// A plain 503 may tell of one path among many that succeed. It counts for two, a success
+// takes one off, and it holds the key only while that count is at its bound: if no success
+// is known, at ten such refusals in a row, and when they are more than a third of the
+// answers for a while.
+//
+// What the header states is heeded when the header is there. If a classifier wants to see
+// the body, the start of it is read on a goroutine, for 10 s at most, and moves the hold
+// forward when it has come. The caller has the answer at once if the header has stated a
+// time; otherwise it waits for the body for 50 ms at most. It gets all of the body.
+//
+// A hold needs a Waiter with a method HoldUntil. The answer itself comes back as it came,
 // its body unread. [WithRetry] sends again what is safe to send again,
 // [WithAdaptiveRate] lowers the rate of a partner who refuses, and [WithTrace] and
 // [WithHooks] tell what happens.

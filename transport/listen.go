@@ -1,53 +1,137 @@
 package transport
 
 import (
+	"context"
 	"net/http"
 	"time"
 
 	"github.com/sluice-go/sluice/transport/feedback"
 )
 
-// listen reads what an answer says about the limit of its key, and has the key follow it.
-func (t *Transport) listen(p *passage, resp *http.Response) {
-	p.verdict = feedback.Verdict{}
+// What a classifier wants to see of a body has to come from the partner. Nothing waits for
+// it for long.
+const (
+	// bodyGrace is how long an answer waits for the body that tells what it is. As a rule the
+	// body comes with the header.
+	bodyGrace = 50 * time.Millisecond
+	// bodyWithin is how long a body is read for a classifier. What it says later is old.
+	bodyWithin = 10 * time.Second
+)
+
+// listen reads what an answer says about the limit of its key, and has the key follow it:
+// what the headers say at once, and what the body says when it has come.
+func (t *Transport) listen(ctx context.Context, p *passage, resp *http.Response) {
+	p.verdict, p.alone, p.hearing = feedback.Verdict{}, false, nil
 	if resp == nil || t.deaf {
 		return
 	}
-	classify := t.classify
-	if classify == nil {
-		if !maybeRefused(resp.StatusCode) {
-			t.note(p, resp)
-			return
-		}
-		classify = feedback.Default
-	}
-	received := time.Now()
-	p.verdict = classify(feedback.NewAnswer(resp, received, t.maxHold)).Within(t.maxHold)
-	if !p.verdict.Refused {
-		t.note(p, resp)
+	if t.classify == nil && !feedback.MayRefuse(resp.StatusCode) {
+		t.note(p, resp.StatusCode) // most answers need not cost anything
 		return
 	}
-	until, moved := t.refuse(p, resp.StatusCode, received)
-	p.until = until
-	if moved {
-		t.tell(p.trace, held, Event{Key: p.key, Cost: p.cost, Status: resp.StatusCode, Until: until})
+	received := time.Now()
+	verdict, needsBody := t.judge(resp, received)
+	p.verdict = verdict
+	switch {
+	case !needsBody:
+		t.heed(p, verdict, resp.StatusCode, received)
+	case verdict.Refused && verdict.Stated:
+		t.heed(p, verdict, resp.StatusCode, received)
+		t.hear(p, resp, received)
+	default:
+		if verdict.Refused {
+			defer t.stop(p.key)()
+		}
+		t.hear(p, resp, received)
+		if !p.heard(ctx, bodyGrace) && verdict.Refused {
+			t.heed(p, verdict, resp.StatusCode, received)
+		}
 	}
 }
 
-// maybeRefused reports whether the default classifier has to look at an answer: most
-// need not cost anything.
-func maybeRefused(status int) bool {
-	switch status {
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusForbidden:
-		return true
+// judge asks the classifier about what there is without the body, and reports whether it
+// wanted to see that as well.
+func (t *Transport) judge(resp *http.Response, received time.Time) (v feedback.Verdict, needsBody bool) {
+	classify := t.classify
+	if classify == nil {
+		classify = feedback.Default
 	}
-	return false
+	var none unread
+	if t.classify != nil && canReadAhead(resp) {
+		body := resp.Body
+		resp.Body = &none
+		defer func() { resp.Body = body }()
+	}
+	v = classify(feedback.NewAnswer(resp, received, t.maxHold)).Within(t.maxHold)
+	return v, none.asked
+}
+
+// heed has a key follow a verdict.
+func (t *Transport) heed(p *passage, v feedback.Verdict, status int, received time.Time) {
+	p.verdict = v
+	if !v.Refused {
+		t.note(p, status)
+		return
+	}
+	until, moved := t.refuse(p, status, received)
+	p.until = until
+	if moved {
+		t.tell(p.trace, held, Event{Key: p.key, Cost: p.cost, Status: status, Until: until})
+	}
 }
 
 // note is told of an answer that is no refusal. One that only says that the partner has
 // trouble is no success either.
-func (t *Transport) note(p *passage, resp *http.Response) {
-	if !t.memory.empty() && resp.StatusCode < http.StatusInternalServerError {
+func (t *Transport) note(p *passage, status int) {
+	if !t.memory.empty() && status < http.StatusInternalServerError {
 		t.accept(p, time.Now())
 	}
+}
+
+// A hearing is about an answer whose body the classifier wants to see.
+type hearing struct {
+	body *ahead
+
+	// What came of it; to be read once the body has been told.
+	verdict feedback.Verdict
+	until   time.Time
+	alone   bool
+}
+
+// hear has the body read, and heeded when it has come, on a goroutine: the caller gets
+// the answer meanwhile.
+func (t *Transport) hear(p *passage, resp *http.Response, received time.Time) {
+	h := &hearing{verdict: p.verdict, until: p.until, alone: p.alone}
+	mine, then := *p, *resp
+	then.Header = resp.Header.Clone() // the caller may change its own
+	h.body = readAhead(resp.Body, feedback.MaxPeek, bodyWithin, func(start []byte) {
+		if time.Since(received) > bodyWithin {
+			return
+		}
+		v := t.classify(feedback.NewAnswer(inMemory(then, start), received, t.maxHold)).Within(t.maxHold)
+		t.heed(&mine, v, then.StatusCode, received)
+		h.verdict, h.until, h.alone = mine.verdict, mine.until, mine.alone
+	})
+	resp.Body = h.body
+	p.hearing = h
+}
+
+// heard waits for what the body says, and reports whether that is known.
+func (p *passage) heard(ctx context.Context, most time.Duration) bool {
+	h := p.hearing
+	if h == nil {
+		return true
+	}
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-h.body.told:
+	case <-timer.C:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+	h.body.rethrow()
+	p.verdict, p.until, p.alone, p.hearing = h.verdict, h.until, h.alone, nil
+	return true
 }

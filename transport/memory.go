@@ -10,10 +10,10 @@ import (
 // A key is in it from a refusal until it has been left alone for long: by then no request
 // is in flight any more that was sent before the refusal.
 type refusals struct {
-	seen  atomic.Int64 // refusals that changed something
-	size  atomic.Int64 // of keys; most of the time there is nothing to look up
-	keys  sync.Map     // of *refusedKey by string
-	swept atomic.Int64 // when keys were forgotten last, in Unix nanoseconds
+	seen  atomic.Int64              // refusals that changed something
+	size  atomic.Int64              // of keys; most of the time there is nothing to look up
+	keys  sync.Map                  // of *refusedKey by string
+	swept atomic.Pointer[time.Time] // when keys were forgotten last, by elapsed time
 }
 
 // maxRefused bounds the keys that are remembered. A refusal of a key beyond the bound
@@ -35,17 +35,20 @@ type refusedKey struct {
 	// last is what seen was at the latest refusal that changed something. Requests that
 	// were sent before tell nothing new: they did not know of it.
 	last     int64
+	before   int64     // what last was before
 	used     time.Time // when anything was heard of it
 	until    time.Time // the end of the hold; zero if the partner has accepted since
 	status   int       // that of the refusal which has set until
 	owed     bool      // the Waiter could not be told of the hold
 	capped   bool      // the partner has stated more than can be held: one request tries
 	trial    *trial    // that is under way, or nil
+	stop     *trial    // a refusal that states no time, and whose body is not there yet, or nil
 	backoffs int       // refusals in a row without a time that helps
+	trouble  trouble
 	adaptive adaptive
 }
 
-// known returns how many refusals whoever sends a request now knows of.
+// known returns how many refusals a request that is sent now knows of.
 func (m *refusals) known() int64 { return m.seen.Load() }
 
 func (m *refusals) empty() bool { return m.size.Load() == 0 }
@@ -117,7 +120,7 @@ func (t *Transport) blame(e *Error, key string, ended bool) {
 			e.HeldUntil, e.Status = until, status
 		}
 	case !e.HeldUntil.After(until.Add(sameHold)):
-		e.Status = status // otherwise somebody else's hold is longer
+		e.Status = status // otherwise it is a longer hold that others have set
 	}
 }
 
@@ -132,9 +135,14 @@ func (t *Transport) refuse(p *passage, status int, now time.Time) (until time.Ti
 	k, remembered := m.make(p.key)
 	defer k.mu.Unlock()
 	k.used = now
+	if p.verdict.Trouble && !k.trouble.refused() {
+		p.alone = true
+		return k.until, false
+	}
 	fresh := p.known >= k.last
 	if fresh {
-		k.last = m.seen.Add(1)
+		k.before, k.last = k.last, m.seen.Add(1)
+		k.trouble.counted(p.verdict.Trouble)
 	}
 	until = k.waitLocked(p, fresh, now, t.maxHold)
 	if until.After(now) {
@@ -190,9 +198,14 @@ func (t *Transport) accept(p *passage, now time.Time) {
 		return
 	}
 	defer k.mu.Unlock()
+	k.trouble.served() // now, whenever it was sent
 	if p.known < k.last {
+		if p.known >= k.before && k.trouble.falseAlarm() {
+			k.backoffs = 1
+		}
 		return
 	}
+	k.trouble.alarm = false
 	k.used = now
 	k.backoffs, k.until, k.status, k.capped, k.owed = 0, time.Time{}, 0, false, false
 	if t.adapts() && k.adaptive.grow(now) {
@@ -203,8 +216,12 @@ func (t *Transport) accept(p *passage, now time.Time) {
 // forget forgets keys that have been left alone for long, now and then.
 func (t *Transport) forget(now time.Time) {
 	m := &t.memory
-	swept := m.swept.Load()
-	if m.empty() || now.Sub(time.Unix(0, swept)) < forgetEvery || !m.swept.CompareAndSwap(swept, now.UnixNano()) {
+	last := m.swept.Load()
+	if m.empty() || last != nil && now.Sub(*last) < forgetEvery {
+		return
+	}
+	swept := now
+	if !m.swept.CompareAndSwap(last, &swept) {
 		return
 	}
 	m.keys.Range(func(key, value any) bool {

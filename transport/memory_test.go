@@ -35,7 +35,7 @@ func TestRefusalAfterResume(t *testing.T) {
 	})
 }
 
-// A partner that accepts has forgotten the refusal, and so is everything about it: nobody
+// A partner that accepts has forgotten the refusal, and so is everything about it: no request
 // waits where the hold would have ended.
 func TestAcceptedAfterResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestOneRequestTries(t *testing.T) {
 	})
 }
 
-// Who tries and gets no answer keeps the others for ten seconds at most.
+// A request that tries and gets no answer keeps the others for ten seconds at most.
 func TestOneWhoTriesForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPartner()

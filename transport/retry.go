@@ -1,15 +1,12 @@
 package transport
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"io"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -28,9 +25,10 @@ import (
 // after a long hold, or be refused as a replay: sign below the Transport, in its base, or
 // leave retries to the client that signs.
 //
-// Each attempt takes its own turn, behind those who wait already and behind the hold that
-// the refusal has set. If it could not leave in time, the caller gets the answer that
-// there is.
+// Each attempt takes its own turn, behind the requests that wait already and behind the hold
+// that the refusal has set. If it could not leave in time, the caller gets the answer that
+// there is at once. If a body has to tell whether it may be sent again, that is awaited for
+// a second at most.
 type Retry struct {
 	// Attempts is how often a request is sent, in all. 0 means 3.
 	Attempts int
@@ -86,11 +84,11 @@ func (t *Transport) mayResend(req *http.Request, p *passage, resp *http.Response
 	switch {
 	case req.Context().Err() != nil:
 		return false
-	case resp != nil && (!p.verdict.Refused || p.verdict.Capped || p.verdict.Final):
+	case hasBody(req) && req.GetBody == nil:
 		return false
 	case resp == nil && (err == nil || lasting(req, err)):
 		return false
-	case hasBody(req) && req.GetBody == nil:
+	case resp != nil && !t.refusedForNow(req.Context(), p):
 		return false
 	}
 	switch req.Method {
@@ -102,6 +100,17 @@ func (t *Transport) mayResend(req *http.Request, p *passage, resp *http.Response
 	}
 	unprocessed := p.verdict.Unprocessed || t.retry.Resend429 && resp != nil && resp.StatusCode == http.StatusTooManyRequests
 	return resp != nil && unprocessed
+}
+
+// refusedForNow reports whether an answer is a refusal that may be over in time. The body
+// may have to tell, and is awaited for no longer than it would be read ahead anyway.
+func (t *Transport) refusedForNow(ctx context.Context, p *passage) bool {
+	refused := func() bool { return p.verdict.Refused && !p.verdict.Capped && !p.verdict.Final }
+	if !refused() || t.outOfTime(ctx, p) {
+		return false
+	}
+	p.heard(ctx, asideWithin)
+	return refused()
 }
 
 // lasting reports whether a request could not be sent for a reason that will be there the
@@ -137,12 +146,12 @@ func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != htt
 func (t *Transport) prepare(req *http.Request, p *passage, resp *http.Response, sent int) (again *http.Request, ok bool) {
 	var until time.Time
 	switch {
-	case resp == nil:
+	case resp == nil || p.alone: // nothing of its key waits for it, so it waits by itself
 		until = time.Now().Add(backoff(sent))
 	case t.pace.hold == nil:
 		until = p.until // nothing else keeps it back
 	}
-	if resp != nil && resp.Body != nil {
+	if resp != nil {
 		setAside(req.Context(), resp)
 	}
 	ctx := req.Context()
@@ -208,20 +217,14 @@ const (
 )
 
 // setAside reads and closes the body of a response if it is short and comes at once. It
-// can be read from memory then. One that is longer, or does not end, stays open; whoever
-// reads it gets all of it.
-//
-// Nothing but Close ends a Read that blocks, and a body that was closed is of no use to
-// the caller. So the body is read on a goroutine, which ends at the latest with the Read
-// that is under way when the time is up: once something arrives, or with the Close that
-// every body gets.
+// can be read from memory then, and its connection can take the next attempt. One that is
+// longer, or does not end, stays open, and a read of it gets all of it.
 func setAside(ctx context.Context, resp *http.Response) {
-	if resp.Body == http.NoBody {
+	if !canReadAhead(resp) {
 		return
 	}
-	a := &aside{ReadCloser: resp.Body, idle: make(chan struct{})}
+	a := readAhead(resp.Body, maxAside, asideWithin, nil)
 	resp.Body = a
-	go a.fill()
 	timer := time.NewTimer(asideWithin)
 	defer timer.Stop()
 	select {
@@ -229,62 +232,23 @@ func setAside(ctx context.Context, resp *http.Response) {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	a.late.Store(true)
-	if a.ended() {
-		a.ReadCloser.Close()
-		resp.Body = io.NopCloser(a)
-	}
 }
 
-// aside is a body whose start may be in memory.
-type aside struct {
-	io.ReadCloser
-	late atomic.Bool   // no more is to be read ahead
-	idle chan struct{} // closed when nothing is read ahead any more
-
-	mu    sync.Mutex   // never held while the body is at work
-	start bytes.Buffer // what was read ahead; guarded by mu
-	err   error        // what comes behind it, nil if there may be more; guarded by mu
-}
-
-func (a *aside) fill() {
-	defer close(a.idle)
-	chunk := make([]byte, 4<<10)
-	for size := 0; size <= maxAside && !a.late.Load() && !a.ended(); {
-		n, err := a.ReadCloser.Read(chunk)
-		size += n
-		a.mu.Lock()
-		a.start.Write(chunk[:n])
-		a.err = err
-		a.mu.Unlock()
+// outOfTime reports whether a request cannot be sent again before it would be given up, as
+// far as is known. Then its answer must not wait for anything.
+func (t *Transport) outOfTime(ctx context.Context, p *passage) bool {
+	now := time.Now()
+	earliest := now
+	if !p.alone && p.until.After(earliest) {
+		earliest = p.until
 	}
-}
-
-func (a *aside) ended() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.err != nil
-}
-
-func (a *aside) Read(p []byte) (int, error) {
-	if n, err := a.ahead(p); n > 0 || err != nil {
-		return n, err
+	if t.pace.delay != nil {
+		if due := now.Add(t.pace.delay(p.key)); due.After(earliest) {
+			earliest = due
+		}
 	}
-	<-a.idle
-	if n, err := a.ahead(p); n > 0 || err != nil {
-		return n, err
-	}
-	return a.ReadCloser.Read(p)
-}
-
-// ahead reads of what was read ahead.
-func (a *aside) ahead(p []byte) (int, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.start.Len() > 0 {
-		return a.start.Read(p)
-	}
-	return 0, a.err
+	deadline, ok := ctx.Deadline()
+	return ok && !earliest.Before(deadline) || t.maxDelay > 0 && earliest.After(now.Add(t.maxDelay))
 }
 
 // sleepUntil waits until then. It does not begin to if ctx ends before.

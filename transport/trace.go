@@ -8,7 +8,8 @@ import (
 // A Trace is a set of functions that are called at what happens to a request before it is
 // sent, and to its key because of it. Any of them may be nil. They run on the goroutine of
 // the request, or of net/http for ExtraAttempt, and the request waits for them: they
-// should be quick. They hold no more of the request than its key.
+// should be quick. Held runs on one of its own if the body had to tell. They hold no more
+// of the request than its key.
 type Trace struct {
 	// Enqueued: the request joins the line. Whether it has to wait there is not known yet.
 	Enqueued func(Event)

@@ -16,8 +16,8 @@ import (
 //
 // It keeps the contract of [http.RoundTripper] to the letter: the request is never
 // changed, its body is closed on every path, and err is nil whenever a response was
-// obtained: a refusal of the partner's is a response. It starts no goroutine, but to read a
-// refusal before a retry. With [New] and
+// obtained: a refusal of the partner's is a response. It starts no goroutine, but to read the
+// body of a refusal before a retry, or of an answer that a Classifier wants to see. With [New] and
 // no option that has to look at each request or answer, a request that need not wait costs
 // no allocation but those of counting its attempts on the wire, and those only above
 // net/http; the base sees a copy of the request then.
@@ -159,6 +159,8 @@ type passage struct {
 	known   int64            // how many refusals were known when it was sent
 	verdict feedback.Verdict // on the latest answer
 	until   time.Time        // the end of the hold of its key, if that was a refusal
+	alone   bool             // that refusal holds no other request
+	hearing *hearing         // what the body of that answer says is not known yet
 	insists bool             // it has been sent back once, as its key was held
 	trial   *trial           // that it is, or nil
 }
@@ -343,7 +345,7 @@ func (t *Transport) send(req *http.Request, p *passage) (*http.Response, error) 
 			discard(resp)
 		}
 	}()
-	t.listen(p, resp)
+	t.listen(req.Context(), p, resp)
 	heard = true
 	return resp, err
 }

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// A trial is a request that goes alone. When a hold ends that was shorter than what the
-// partner had stated, nobody can tell whether he takes requests again; so one goes, and the
-// others wait for what it is answered.
+// A trial is a request whose answer the others wait for. When a hold ends that was shorter
+// than what the partner had stated, it is not known whether requests are taken again; so
+// one goes alone.
 type trial struct{ ended chan struct{} }
 
 // maxTrial bounds for how long the others wait.
@@ -24,14 +24,17 @@ func (t *Transport) ready(p *passage) (wait func(context.Context) error) {
 	defer k.mu.Unlock()
 	switch {
 	case k.until.After(time.Now()) && t.pace.hold != nil:
-		// A refusal has come since the pace said yes. If it says so again, somebody has
-		// lifted the hold.
+		// A refusal has come since the pace said yes. If it says so again, the hold has been
+		// lifted by hand.
 		if !p.insists {
 			p.insists = true
 			return func(ctx context.Context) error { return ctx.Err() }
 		}
 		k.until, k.status, k.capped = time.Time{}, 0, false
 		return nil
+	case k.stop != nil:
+		key, other := p.key, k.stop
+		return func(ctx context.Context) error { return t.await(ctx, key, other) }
 	case !k.capped:
 		return nil
 	case k.trial == nil:
@@ -83,5 +86,27 @@ func (t *Transport) endTrial(key string, ended *trial) {
 	if ended != nil && k.trial == ended {
 		close(ended.ended)
 		k.trial = nil
+	}
+}
+
+// stop lets nothing of a key leave until the function that it returns is called. It is for
+// a refusal that states no time while its body is awaited: if that says that it is no
+// limit, there must be no hold, which could not be taken back.
+func (t *Transport) stop(key string) (goOn func()) {
+	if t.pace.hold == nil {
+		return func() {}
+	}
+	k, _ := t.memory.make(key)
+	s := &trial{make(chan struct{})}
+	k.stop, k.used = s, time.Now()
+	k.mu.Unlock()
+	return func() {
+		close(s.ended)
+		if k := t.memory.get(key); k != nil {
+			if k.stop == s {
+				k.stop = nil
+			}
+			k.mu.Unlock()
+		}
 	}
 }

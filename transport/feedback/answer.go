@@ -50,9 +50,16 @@ func (a *Answer) Request() *http.Request { return a.resp.Request }
 // than a body: after 101 Switching Protocols it is the connection.
 func (a *Answer) Body() []byte { return a.body.peek() }
 
-// Wait returns what the headers state, as [ReadHeaders] reads them.
+// Wait returns what the headers state, as [ReadHeaders] reads them. On a 429, which is
+// about a limit for sure, a reset without a count of what remains is a stated time, too.
 func (a *Answer) Wait() (wait time.Duration, capped, ok bool) {
-	return readHeaders(a.resp.Header, a.received, a.max, a.epoch)
+	wait, capped, ok = readHeaders(a.resp.Header, a.received, a.max, a.epoch)
+	if ok || wordOf(a.Status()) != limited {
+		return wait, capped, ok
+	}
+	wait, ok = uncounted(a.resp.Header, serverTime(a.resp.Header, a.received))
+	wait, capped = bound(wait, a.max)
+	return wait, capped && ok, ok
 }
 
 // stated completes a verdict with a time that was found elsewhere than in the

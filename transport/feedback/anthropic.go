@@ -1,13 +1,10 @@
 package feedback
 
-// statusOverloaded is what Anthropic answers instead of 503.
-const statusOverloaded = 529
-
 // Anthropic is the Classifier for Anthropic, which tells of its own overload by the
 // status 529 and of a limit by 429. Its times stand in headers that [Default] reads.
 func Anthropic(a *Answer) Verdict {
 	if a.Status() == statusOverloaded {
-		return refusal(a)
+		return overload(a)
 	}
 	return Default(a)
 }

@@ -26,6 +26,7 @@ func AWS(a *Answer) Verdict {
 	if !v.Refused {
 		v = refusal(a)
 	}
+	v.Trouble = false // it names the limit
 	v.Unprocessed = denied && a.Status() < 500
 	return v
 }

@@ -137,7 +137,7 @@ func TestCaseE11ThrottlingThatDoesNotLookLikePlain429(t *testing.T) {
 //
 // Sources: Colorfulstan/RiotRateLimiter-node#6, Shopify/shopify-api-ruby#61.
 func TestCaseE12NoRateHeadersAtAll(t *testing.T) {
-	for name, classify := range everyone {
+	for name, classify := range classifiers {
 		t.Run(name, func(t *testing.T) {
 			for _, resp := range []*http.Response{
 				respond(403, ""),
@@ -183,4 +183,79 @@ func TestCaseE14ThrottleToldInTheBody(t *testing.T) {
 			assert.Equal(t, tc.body, string(rest))
 		})
 	}
+}
+
+// A date is read in every form that names one instant, and is absent otherwise; what it is
+// not is "now". A refusal out of a cache is never taken for one that ends earlier: its time
+// counts from when it was received, as RFC 9110 has it, whatever its Age.
+//
+// Sources: docling-project/docling#3786, will-ockmore/httpx-retries#58,
+// basecamp/basecamp-sdk#857, certbot/certbot#9319, denoland/std#7299,
+// RestKit/RestKit#2337.
+func TestCaseJ17FormsOfDates(t *testing.T) {
+	const date = "Date: Tue, 14 Nov 2023 22:13:20 GMT"
+	tenMinutes := refused(wait(10 * time.Minute))
+	for value, want := range map[string]feedback.Verdict{
+		"Tue, 14 Nov 2023 22:23:20 GMT":   tenMinutes,
+		"Tuesday, 14-Nov-23 22:23:20 GMT": tenMinutes,
+		"Tue Nov 14 22:23:20 2023":        tenMinutes,
+
+		// What mail libraries of Python write, DATE_RFC1123 of PHP, and their like.
+		"Tue, 14 Nov 2023 22:23:20 +0000":   tenMinutes,
+		"Tue, 14 Nov 2023 22:23:20 -0000":   tenMinutes,
+		"Tue, 14 Nov 2023 22:23:20 +00:00":  tenMinutes,
+		"Wed, 15 Nov 2023 03:53:20 +0530":   tenMinutes,
+		"Tue, 14 Nov 2023 14:23:20 -0800":   tenMinutes,
+		"14 Nov 2023 22:23:20 +0000":        tenMinutes,
+		"Tue, 14 Nov 23 22:23:20 +0000":     tenMinutes,
+		"14 Nov 23 22:23:20 GMT":            tenMinutes,
+		"Tuesday, 14-Nov-23 22:23:20 +0000": tenMinutes,
+		"Tue, 14-Nov-2023 22:23:20 GMT":     tenMinutes,
+		"Tue, 14 Nov 2023 22:23:20 UT":      tenMinutes,
+		"2023-11-14 22:23:20 +0000":         tenMinutes,
+		"2023-11-14 22:23:20 UTC":           tenMinutes,
+		"2023-11-14 22:23:20+00:00":         tenMinutes,
+		"2023-11-14 22:23:20Z":              tenMinutes,
+		"2023-11-14 22:23:20":               tenMinutes,
+
+		// A leap second is the one before the next minute.
+		"Tue, 14 Nov 2023 22:22:60 GMT": refused(wait(580 * time.Second)),
+		"2023-11-14T22:22:60Z":          refused(wait(580 * time.Second)),
+		"Tue, 14 Nov 2023 22:22:61 GMT": refused(),
+
+		// Local times that nothing places.
+		"Tue, 14 Nov 2023 22:23:20":          refused(),
+		"Tue, 14 Nov 2023 22:23:20 EST":      refused(),
+		"Tue, 14 Nov 2023 22:23:20 PST":      refused(),
+		"Tuesday, 14-Nov-23 22:23:20 CET":    refused(),
+		"Tue, 14 Nov 2023 22:23:20 GMT+0530": refused(),
+		"Tue, 14 Nov 2023 22:23:20 +2500":    refused(),
+		"Tue, 14 Nov 2023 22:23:20 +05":      refused(),
+		"2023-11-14T14:23:20":                refused(), // a local time of eight hours west
+
+		"Tue, 31 Feb 2023 22:23:20 GMT": refused(),
+		"Tue, 31 Nov 2023 22:23:20 GMT": refused(),
+		"2023-02-31T22:23:20Z":          refused(),
+
+		"Sunday, 06-Nov-94 08:49:37 GMT":   refused(wait(0)),
+		"Sunday, 06-Nov-94 08:49:37 +0000": refused(wait(0)),
+		"Saturday, 14-Nov-72 22:13:20 GMT": refused(capped),
+	} {
+		t.Run(value, func(t *testing.T) {
+			assert.Equal(t, want, feedback.Default(answer(respond(429, "", date, "Retry-After: "+value))))
+			assert.Equal(t, want.Wait, feedback.Default(answer(respond(429, "", date, "X-RateLimit-Remaining: 0", "X-RateLimit-Reset: "+value))).Wait)
+		})
+	}
+	t.Run("the partner's own clock in such a form", func(t *testing.T) {
+		for _, date := range []string{"Tue, 14 Nov 2023 22:13:20 +0000", "Wed, 15 Nov 2023 03:43:20 +0530"} {
+			a := feedback.NewAnswer(respond(429, "", "Date: "+date, "Retry-After: Tue, 14 Nov 2023 22:23:20 GMT"), now.Add(hour), hour)
+			assert.Equal(t, tenMinutes, feedback.Default(a), date)
+		}
+	})
+	t.Run("out of a cache", func(t *testing.T) {
+		for _, value := range []string{"60", "Tue, 14 Nov 2023 22:14:20 GMT"} {
+			a := feedback.NewAnswer(respond(429, "", date, "Age: 50", "Retry-After: "+value), now.Add(50*time.Second), hour)
+			assert.Equal(t, refused(wait(time.Minute)), feedback.Default(a), value)
+		}
+	})
 }

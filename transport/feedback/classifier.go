@@ -1,34 +1,44 @@
 package feedback
 
-import (
-	"net/http"
-	"strings"
-)
+import "strings"
 
 // A Classifier tells from a response whether the partner refused the request because
 // of a limit. It must be safe for concurrent use, must change neither the Answer's
 // header nor its request, and must not keep the Answer. It should look at the status
 // and the headers first: [Answer.Body] waits for the partner to send the body.
+//
+// A Transport asks it without the body first, so that what the headers say is heeded at
+// once, and a second time with the body if it has called Body and found nothing.
 type Classifier func(*Answer) Verdict
 
 // Default is the Classifier for partners that keep to the standards. Refused are
 //
-//   - 429 Too Many Requests (RFC 6585, section 4) and 503 Service Unavailable (RFC
-//     9110, section 15.6.4), with or without a stated time;
-//   - 403 Forbidden with a valid Retry-After, in seconds, as a date or in
-//     milliseconds, or with a header that counts 0 remaining requests. A plain 403
-//     is about permission.
+//   - 429 Too Many Requests (RFC 6585, section 4), with or without a stated time;
+//   - 503 Service Unavailable (RFC 9110, section 15.6.4), with or without a stated time;
+//     without one it is Trouble as well;
+//   - 403 Forbidden with a stated time, or with a header that counts 0 remaining
+//     requests. A plain 403 is about permission;
+//   - 413, 418, 420, 425, 430, 500, 502, 504, 509, 529 and 598 with a stated time. Plain
+//     ones tell of something else.
 //
-// The time is that of [ReadHeaders]. Default never looks at the body and never says
-// Unprocessed.
+// All others are about the one request, 400, 401, 404, 408, 409, 410 and 422 among them:
+// what time they state is the time to send that one again.
+//
+// The time is that of [Answer.Wait]: Retry-After in any form, or a count of 0 remaining
+// requests with a reset, and on a 429 a reset that has no count. Default never looks at
+// the body and never says Unprocessed.
 func Default(a *Answer) Verdict {
-	switch a.Status() {
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+	switch wordOf(a.Status()) {
+	case limited:
 		return refusal(a)
-	case http.StatusForbidden:
-		// A stated time stems from Retry-After or from a limit that is used up:
-		// nothing else makes ReadHeaders say one.
+	case busy:
+		return overload(a)
+	case counted:
 		if v := refusal(a); v.Stated || exhausted(a.Header(), a.received) {
+			return v
+		}
+	case timed:
+		if v := refusal(a); v.Stated {
 			return v
 		}
 	}
@@ -40,6 +50,14 @@ func Default(a *Answer) Verdict {
 func refusal(a *Answer) Verdict {
 	wait, capped, ok := a.Wait()
 	return Verdict{Refused: true, Wait: wait, Stated: ok, Capped: capped}
+}
+
+// overload is the verdict on a response that tells of too much load, on the whole partner
+// or on the one resource.
+func overload(a *Answer) Verdict {
+	v := refusal(a)
+	v.Trouble = !v.Stated
+	return v
 }
 
 // Any asks the classifiers one after the other; the first that says Refused wins. It

@@ -21,11 +21,10 @@ func TestDefault(t *testing.T) {
 		"200 that used up the budget":    {200, lines("X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 60"), notRefused},
 		"301 with Retry-After":           {301, lines("Retry-After: 60"), notRefused},
 		"400 with Retry-After":           {400, lines("Retry-After: 60"), notRefused},
-		"500 with Retry-After":           {500, lines("Retry-After: 60"), notRefused},
 		"429":                            {429, nil, refused()},
 		"429 with Retry-After":           {429, lines("Retry-After: 60"), refused(wait(time.Minute))},
 		"429 above the cap":              {429, lines("Retry-After: 3601"), refused(capped)},
-		"503":                            {503, nil, refused()},
+		"503":                            {503, nil, refused(trouble)},
 		"503 with Retry-After":           {503, lines("Retry-After: 60"), refused(wait(time.Minute))},
 		"403":                            {403, nil, notRefused},
 		"403 with budget left":           {403, lines("X-RateLimit-Remaining: 7", "X-RateLimit-Reset: 60"), notRefused},
@@ -51,6 +50,81 @@ func TestDefault(t *testing.T) {
 			assert.Same(t, body, resp.Body)
 		})
 	}
+}
+
+// What a status says is one table: which answers are about a limit at all, and which are
+// only if the partner states a time.
+func TestStatedTimeByStatus(t *testing.T) {
+	stated := map[int]bool{413: true, 418: true, 420: true, 425: true, 430: true, 500: true, 502: true, 504: true, 509: true, 529: true, 598: true}
+	for status := 100; status < 600; status++ {
+		bare := map[int]feedback.Verdict{429: refused(), 503: refused(trouble)}[status]
+		may := stated[status] || status == 403 || bare.Refused
+		assert.Equal(t, may, feedback.MayRefuse(status), status)
+		assert.Equal(t, bare, feedback.Default(answer(respond(status, ""))), status)
+		for _, lines := range [][]string{
+			{"Retry-After: 60"},
+			{"Retry-After: Tue, 14 Nov 2023 22:14:20 GMT"},
+			{"Retry-After: Tue, 14 Nov 2023 22:14:20 +0000"},
+			{"Retry-After-Ms: 60000"},
+			{`RateLimit: "a";r=0;t=60`},
+			{"RateLimit-Remaining: 0", "RateLimit-Reset: 60"},
+			{"X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 1700000060"},
+		} {
+			want := notRefused
+			if may {
+				want = refused(wait(time.Minute))
+			}
+			assert.Equal(t, want, feedback.Default(answer(respond(status, "", lines...))), "%d %v", status, lines)
+		}
+		for _, lines := range [][]string{
+			{"Retry-After: soon"},
+			{"X-RateLimit-Remaining: 7", "X-RateLimit-Reset: 60"},
+		} {
+			assert.Equal(t, bare, feedback.Default(answer(respond(status, "", lines...))), "%d %v", status, lines)
+		}
+	}
+}
+
+// On a 429 a reset is the time, also if no header counts what remains. A count that is there
+// says more, and on any other status a reset alone is no reason to wait.
+func TestResetWithoutCount(t *testing.T) {
+	for name, tc := range map[string]struct {
+		lines []string
+		want  feedback.Verdict
+	}{
+		"delta":                         {[]string{"X-RateLimit-Reset: 60"}, refused(wait(time.Minute))},
+		"epoch":                         {[]string{"X-RateLimit-Limit: 100", "X-RateLimit-Reset: 1700000060"}, refused(wait(time.Minute))},
+		"past":                          {[]string{"X-RateLimit-Reset: 1699999990"}, refused(wait(0))},
+		"above the cap":                 {[]string{"X-RateLimit-Reset: 7200"}, refused(capped)},
+		"malformed":                     {[]string{"X-RateLimit-Reset: -1"}, refused()},
+		"empty count":                   {[]string{"X-RateLimit-Remaining: ", "X-RateLimit-Reset: 60"}, refused(wait(time.Minute))},
+		"a budget that lives":           {[]string{"X-RateLimit-Remaining: 1", "X-RateLimit-Reset: 60"}, refused()},
+		"a count that is malformed":     {[]string{"X-RateLimit-Remaining: 1,000", "X-RateLimit-Reset: 60"}, refused()},
+		"a count of another limit":      {[]string{"X-RateLimit-Remaining-Tokens: 5", "X-RateLimit-Reset-Tokens: 7", "X-RateLimit-Reset-Requests: 60"}, refused(wait(time.Minute))},
+		"Retry-After wins":              {[]string{"Retry-After: 5", "X-RateLimit-Reset: 60"}, refused(wait(5 * time.Second))},
+		"a used up one wins":            {[]string{"X-RateLimit-Remaining-Tokens: 0", "X-RateLimit-Reset-Tokens: 7", "X-RateLimit-Reset: 60"}, refused(wait(7 * time.Second))},
+		"longest":                       {[]string{"X-RateLimit-Reset-Requests: 5", "X-RateLimit-Reset-Tokens: 60"}, refused(wait(time.Minute))},
+		"other spelling":                {[]string{"X-Rate-Limit-Reset: 60"}, refused(wait(time.Minute))},
+		"finer":                         {[]string{"X-RateLimit-Reset: 1700000001.5", "X-RateLimit-Reset-After: 0.503"}, refused(wait(503 * time.Millisecond))},
+		"finer, malformed":              {[]string{"X-RateLimit-Reset: 1700000001.5", "X-RateLimit-Reset-After: x"}, refused(wait(1500 * time.Millisecond))},
+		"Anthropic":                     {[]string{"anthropic-ratelimit-requests-reset: 2023-11-14T22:14:20Z"}, refused(wait(time.Minute))},
+		"draft 10":                      {[]string{`RateLimit: "default";t=60`}, refused(wait(time.Minute))},
+		"draft 10, one of two":          {[]string{`RateLimit: "a";r=5;t=90, "b";t=60`}, refused(wait(time.Minute))},
+		"draft 10, r of no form":        {[]string{`RateLimit: "default";r="0";t=60`}, refused()},
+		"draft 07":                      {[]string{"RateLimit: limit=100, reset=60"}, refused(wait(time.Minute))},
+		"three fields":                  {[]string{"RateLimit-Limit: 100", "RateLimit-Reset: 60"}, refused(wait(time.Minute))},
+		"draft wins":                    {[]string{"X-RateLimit-Reset: 90", "RateLimit-Reset: 60"}, refused(wait(time.Minute))},
+		"a policy":                      {[]string{`RateLimit-Policy: "burst";q=100;w=60`}, refused()},
+		"a name that only begins alike": {[]string{"X-RateLimit-Resetness: 60"}, refused()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, tc.want, feedback.Default(answer(respond(429, "", tc.lines...))))
+		})
+	}
+	for _, status := range []int{200, 400, 403, 413, 500, 502} {
+		assert.Equal(t, notRefused, feedback.Default(answer(respond(status, "", "X-RateLimit-Reset: 60"))), status)
+	}
+	assert.Equal(t, refused(trouble), feedback.Default(answer(respond(503, "", "X-RateLimit-Reset: 60"))))
 }
 
 func says(v feedback.Verdict, asked *int) feedback.Classifier {
@@ -130,6 +204,8 @@ func TestWithin(t *testing.T) {
 		"at least more":            {refused(atLeast(hour + 1)), hour, refused(atLeast(hour))},
 		"at least less":            {refused(atLeast(-1)), hour, refused()},
 		"at least nothing":         {refused(atLeast(1)), -hour, refused()},
+		"trouble":                  {refused(trouble), hour, refused(trouble)},
+		"stated trouble":           {refused(wait(time.Second), trouble), hour, refused(wait(time.Second))},
 		"stated and at least":      {refused(wait(time.Second), atLeast(time.Minute)), hour, refused(wait(time.Second))},
 		"capped before":            {refused(capped), 2 * hour, refused(capped)},
 		"nothing may be waited":    {refused(wait(1)), 0, feedback.Verdict{Refused: true, Stated: true, Capped: true}},

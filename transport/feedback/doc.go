@@ -18,8 +18,10 @@
 //  4. X-RateLimit-Reset and what is like it, if the matching count of remaining
 //     requests is 0.
 //
+// On a 429 a reset without any count is read as well, after all of these.
+//
 // Whatever a header holds, the wait read from it is absent or in [0, max]. It is
-// rounded up to the next nanosecond and never down: nobody comes back too early.
+// rounded up to the next nanosecond and never down: no request comes back too early.
 //
 // The package is pure. It reads no clock, starts no goroutine and keeps no state
 // between answers; its functions are safe for concurrent use, a single Answer is not.

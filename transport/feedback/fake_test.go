@@ -66,6 +66,8 @@ func atLeast(d time.Duration) func(*feedback.Verdict) {
 	return func(v *feedback.Verdict) { v.AtLeast = d }
 }
 
+func trouble(v *feedback.Verdict) { v.Trouble = true }
+
 func final(v *feedback.Verdict) { v.Final = true }
 
 func capped(v *feedback.Verdict) { v.Wait, v.Stated, v.Capped = hour, true, true }

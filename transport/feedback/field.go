@@ -40,7 +40,7 @@ func field(h http.Header, name string) []string {
 //
 // A comma with a digit on both sides, as in "1,000" or "1,5", may be part of a number, so
 // that taking it for a list would read too short a time: such a field has no values at
-// all. Who joins lines puts a space behind the comma: "120, 60" is a list.
+// all. A proxy that joins lines puts a space behind the comma: "120, 60" is a list.
 func elements(lines []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if slices.ContainsFunc(lines, commaInNumber) {

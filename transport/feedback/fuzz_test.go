@@ -31,8 +31,9 @@ func FuzzReadHeaders(f *testing.F) {
 	for _, value := range []string{
 		"120", "2.5", "-5", "NaN", "99999999999999999999", "1700000060", "1700000060000", "6m0s", "12ms", "soon", "", ",", "0, 0",
 		"Tue, 14 Nov 2023 22:15:20 GMT", "Tuesday, 14-Nov-23 22:15:20 GMT", "Tue Nov 14 22:15:20 2023", "2023-11-14T22:15Z",
-		"0000-01-01T00:00:00Z", "Fri, 31 Dec 9999 23:59:59 GMT", "Mon,", `"default";r=0;t=30`, "limit=100, remaining=0, reset=5",
-		`"a";r=0;t=-`, "api-usage=1/1",
+		"Tue, 14 Nov 2023 22:15:20 +0000", "Wed, 15 Nov 2023 03:45:20 +0530", "Tuesday, 14-Nov-23 22:15:20 -0000", "Sat, 31 Dec 2016 23:59:60 GMT",
+		"14 Nov 23 22:15:20 +00:00", "2023-11-14 22:15:20 +0000", "0000-01-01T00:00:00Z", "Fri, 31 Dec 9999 23:59:59 GMT", "Mon,", `"default";r=0;t=30`, "limit=100, remaining=0, reset=5",
+		`"a";r=0;t=-`, "api-usage=1/1", `"a";t=30`,
 	} {
 		for i := range fields {
 			f.Add(uint8(i), value, uint8(i+1), value, "0", int64(1_700_000_000), int64(hour))
@@ -60,13 +61,13 @@ func FuzzReadHeaders(f *testing.F) {
 		case capped && max >= 0 && wait != max:
 			t.Fatalf("capped, yet %v of %v", wait, max)
 		}
-		for name, classify := range everyone {
-			for _, status := range []int{200, 403, 429, 503} {
+		for name, classify := range classifiers {
+			for _, status := range []int{200, 403, 429, 500, 503} {
 				v := classify(feedback.NewAnswer(&http.Response{StatusCode: status, Header: h}, at, max))
 				if v != v.Within(max) {
 					t.Fatalf("%s: %d: %+v is out of bounds", name, status, v)
 				}
-				if status == 429 && name == "Default" && v != (feedback.Verdict{Refused: true, Wait: wait, Stated: ok, Capped: capped}) {
+				if status == 429 && name == "Default" && ok && v != (feedback.Verdict{Refused: true, Wait: wait, Stated: ok, Capped: capped}) {
 					t.Fatalf("%+v, but the headers say %v %v %v", v, wait, capped, ok)
 				}
 				if status == 200 && v.Refused {
@@ -86,6 +87,35 @@ func FuzzReadHeaders(f *testing.F) {
 			}
 			if !ok || alone != want {
 				t.Fatalf("Retry-After: %s is %v %v, not %v", value, alone, ok, want)
+			}
+		}
+	})
+}
+
+// An instant is the same wait in every zone and in every form that names its zone.
+func FuzzZones(f *testing.F) {
+	f.Add(int64(1_700_000_120), 0, 0, false)
+	f.Add(int64(1_700_000_120), 5, 30, false)
+	f.Add(int64(1_700_000_120), 8, 0, true)
+	f.Add(int64(1_483_228_800), 14, 59, true)
+	f.Fuzz(func(t *testing.T, at int64, hours, minutes int, west bool) {
+		if at < 1_000_000_000 || at > 2_000_000_000 {
+			t.Skip()
+		}
+		offset := (hours&0xf)*3600 + (minutes&0x1f)*60
+		if west {
+			offset = -offset
+		}
+		there := time.Unix(at, 0).In(time.FixedZone("", offset))
+		want, _, _ := feedback.ReadHeaders(header("Retry-After: "+there.UTC().Format(http.TimeFormat)), now, 1<<62)
+		for _, layout := range []string{
+			time.RFC1123Z, time.RFC822Z[:len("02 Jan 06 15:04")] + ":05 -0700", "Monday, 02-Jan-06 15:04:05 -0700", "Mon, 2 Jan 2006 15:04:05 -07:00",
+			time.RFC3339, "2006-01-02T15:04:05-0700", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05-07:00",
+		} {
+			value := there.Format(layout)
+			got, _, ok := feedback.ReadHeaders(header("Retry-After: "+value), now, 1<<62)
+			if !ok || got != want {
+				t.Fatalf("%q is %v %v, not %v", value, got, ok, want)
 			}
 		}
 	})
@@ -115,7 +145,7 @@ func FuzzBody(f *testing.F) {
 		resp := respond([]int{200, 400, 403, 429, 500}[int(how)%5], "")
 		resp.Body = original
 		a := answer(resp)
-		for _, classify := range everyone {
+		for _, classify := range classifiers {
 			classify(a)
 		}
 		head := a.Body()

@@ -17,11 +17,11 @@ func Google(a *Answer) Verdict {
 		return v
 	}
 	e := parseJSON(a.Body()).first().get("error") // a stream of answers is an array
-	if !v.Refused {
-		if !googleLimit(e) {
-			return v
-		}
+	switch limit := googleLimit(e); {
+	case limit:
 		v = refusal(a)
+	case !v.Refused:
+		return v
 	}
 	for _, detail := range e.get("details").list() {
 		if wait, ok := parseDuration(detail.get("retryDelay").text()); ok {
@@ -31,7 +31,7 @@ func Google(a *Answer) Verdict {
 	return v
 }
 
-// googleLimit reports whether a 403 is about a limit.
+// googleLimit reports whether an error is about a limit.
 func googleLimit(e node) bool {
 	if e.get("status").text() == "RESOURCE_EXHAUSTED" {
 		return true

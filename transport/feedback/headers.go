@@ -11,6 +11,10 @@ import (
 // negative max counts as 0. See the package for the headers and for the order in
 // which they are trusted.
 //
+// A delay counts from when the response was received, as RFC 9110, section 10.2.3 has it,
+// and a point in time from its Date: out of a cache, which an Age may tell, both come out
+// too long rather than too short.
+//
 // Points in time are measured against the response's Date, which comes from the same
 // clock, so that it does not matter how wrong the local one is; against received if
 // Date is missing or malformed. A point in time that is past is a wait of 0.
@@ -18,8 +22,8 @@ import (
 // Of several values of one field the longest valid wait stands; so it does of several
 // limits that are used up. Numbers that are negative, not finite or malformed count
 // as absent, and the next header in the order is asked. "120, 60" are two values; with a
-// comma right between digits, as in "1,000", a whole field counts as absent. Numbers that are too large
-// for any type are above max, as they say.
+// comma right between digits, as in "1,000", a whole field counts as absent. Numbers that
+// are too large for any type are above max, as they say.
 func ReadHeaders(h http.Header, received time.Time, max time.Duration) (wait time.Duration, capped, ok bool) {
 	return readHeaders(h, received, max, false)
 }
@@ -41,7 +45,7 @@ func stated(h http.Header, now time.Time, epoch bool) (time.Duration, bool) {
 	if wait, ok := retryAfter(h, now, epoch); ok {
 		return wait, true
 	}
-	for _, limits := range counted {
+	for _, limits := range families {
 		if s := limits(h, now); s.stated {
 			return s.wait, true
 		}

@@ -12,39 +12,34 @@ import (
 // 07. Neither can be mistaken for the other where it counts. Malformed it says
 // nothing, and so does a member that is not of the form.
 func rateLimit(h http.Header, _ time.Time) (s spent) {
-	lines := field(h, "RateLimit")
-	if len(lines) == 0 {
-		return s
-	}
-	if list, err := httpsfv.UnmarshalList(lines); err == nil {
-		for _, member := range list {
-			s.addItem(member)
+	eachLimit(h, func(remaining, reset any) {
+		if nothing(remaining) {
+			s.add(wholeSeconds(reset))
 		}
-		return s
-	}
-	if dict, err := httpsfv.UnmarshalDictionary(lines); err == nil {
-		s.addDictionary(dict)
-	}
+	})
 	return s
 }
 
-// addItem reads one policy's service limit: "name";r=remaining;t=seconds.
-func (s *spent) addItem(member httpsfv.Member) {
-	item, ok := member.(httpsfv.Item)
-	if !ok || item.Params == nil {
+// eachLimit calls f with the count and the time of every member of the field RateLimit,
+// nil for what a member does not have.
+func eachLimit(h http.Header, f func(remaining, reset any)) {
+	lines := field(h, "RateLimit")
+	if len(lines) == 0 {
 		return
 	}
-	if remaining, _ := item.Params.Get("r"); !nothing(remaining) {
+	if list, err := httpsfv.UnmarshalList(lines); err == nil {
+		for _, member := range list {
+			// One policy's service limit: "name";r=remaining;t=seconds.
+			if item, ok := member.(httpsfv.Item); ok && item.Params != nil {
+				remaining, _ := item.Params.Get("r")
+				reset, _ := item.Params.Get("t")
+				f(remaining, reset)
+			}
+		}
 		return
 	}
-	reset, _ := item.Params.Get("t")
-	s.add(wholeSeconds(reset))
-}
-
-// addDictionary reads limit=n, remaining=n, reset=seconds.
-func (s *spent) addDictionary(dict *httpsfv.Dictionary) {
-	if nothing(value(dict, "remaining")) {
-		s.add(wholeSeconds(value(dict, "reset")))
+	if dict, err := httpsfv.UnmarshalDictionary(lines); err == nil {
+		f(value(dict, "remaining"), value(dict, "reset")) // limit=n, remaining=n, reset=seconds
 	}
 }
 

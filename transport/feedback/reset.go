@@ -1,7 +1,6 @@
 package feedback
 
 import (
-	"net/http"
 	"strings"
 	"time"
 )
@@ -89,51 +88,4 @@ func unitOf(s string) (time.Duration, bool) {
 		return 24 * time.Hour, true
 	}
 	return 0, false
-}
-
-// dateLayouts are the three forms of an HTTP-date (RFC 9110, section 5.6.7), then RFC
-// 3339 and what ISO 8601 allows beside it. A date without a zone is taken as UTC. The
-// zone of an HTTP-date is GMT, which some call UTC; what another one means nobody knows
-// for sure, and [time.Parse] would take the name of any for UTC, so it is no date.
-var dateLayouts = [...]string{
-	http.TimeFormat,
-	"Mon, 02 Jan 2006 15:04:05 UTC",
-	rfc850GMT,
-	rfc850UTC,
-	time.ANSIC,
-	time.RFC3339,
-	"2006-01-02T15:04:05Z0700",
-	"2006-01-02T15:04Z07:00",
-	"2006-01-02T15:04:05",
-}
-
-const (
-	rfc850GMT = "Monday, 02-Jan-06 15:04:05 GMT"
-	rfc850UTC = "Monday, 02-Jan-06 15:04:05 UTC"
-)
-
-// parseDate reads a date. now tells the century of an RFC 850 date.
-func parseDate(s string, now time.Time) (time.Time, bool) {
-	for _, layout := range dateLayouts {
-		t, err := time.Parse(layout, s)
-		if err != nil {
-			continue
-		}
-		if layout == rfc850GMT || layout == rfc850UTC {
-			t = nearestCentury(t, now)
-		}
-		return t, true
-	}
-	return time.Time{}, false
-}
-
-// nearestCentury gives a year of two digits its century: a date that would be more
-// than 50 years in the future is of the past (RFC 9110, section 5.6.7).
-func nearestCentury(t, now time.Time) time.Time {
-	year := now.UTC().Year()
-	t = t.AddDate(year-year%100+t.Year()%100-t.Year(), 0, 0)
-	if t.After(now.AddDate(50, 0, 0)) {
-		return t.AddDate(-100, 0, 0)
-	}
-	return t
 }

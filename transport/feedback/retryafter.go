@@ -23,7 +23,8 @@ func retryAfterMillis(h http.Header) (wait time.Duration, ok bool) {
 
 // retryAfter reads Retry-After (RFC 9110, section 10.2.3), a delay in seconds or an
 // HTTP-date, and beyond it fractions and the other ways to write a duration or a
-// date. The longest of several stands ("120, 60"); "1,000" is none. With epoch a number can be a point in time.
+// date. The longest of several stands ("120, 60"); "1,000" is none. With epoch a number
+// can be a point in time.
 func retryAfter(h http.Header, now time.Time, epoch bool) (wait time.Duration, ok bool) {
 	for s := range elements(field(h, "Retry-After")) {
 		if d, valid := parseDecimal(s); valid && !epoch {

@@ -21,12 +21,12 @@ func (s *spent) add(wait time.Duration, ok bool) {
 	}
 }
 
-// counted are the families of headers that count what remains, in the order of trust.
-var counted = [...]func(http.Header, time.Time) spent{rateLimit, rateLimitFields, vendorFields}
+// families are the headers that count what remains, in the order of trust.
+var families = [...]func(http.Header, time.Time) spent{rateLimit, rateLimitFields, vendorFields}
 
 // exhausted reports whether any header counts 0 remaining requests, or less.
 func exhausted(h http.Header, received time.Time) bool {
-	for _, limits := range counted {
+	for _, limits := range families {
 		if limits(h, received).any {
 			return true
 		}

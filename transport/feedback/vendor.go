@@ -62,8 +62,8 @@ func (s *spent) addPair(h http.Header, now time.Time, remaining, reset string) (
 	return own.stated
 }
 
-// spentCount reports whether a count says that nothing remains: 0, which some write as
-// 0.0, or less, by partners who count what they refuse.
+// spentCount reports whether a count says that nothing remains: 0, which some partners write
+// as 0.0, or less, if a partner counts on in what it refuses.
 func spentCount(s string) bool {
 	s, negative := strings.CutPrefix(s, "-")
 	d, ok := parseDecimal(s)

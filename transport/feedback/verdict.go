@@ -19,6 +19,10 @@ type Verdict struct {
 	AtLeast time.Duration
 	// Capped reports that the partner stated a time above max. Wait is max then.
 	Capped bool
+	// Trouble reports that the partner states neither a limit nor a time, but that it is in
+	// trouble: a plain 503. That may be one resource of many, so it is held against all of
+	// them only if other answers don't say otherwise. It is false if a time is Stated.
+	Trouble bool
 	// Unprocessed reports that the partner says that it has not processed the
 	// request, so that sending it again cannot do anything twice.
 	Unprocessed bool
@@ -31,14 +35,14 @@ type Verdict struct {
 // package does it. It is for the verdicts of others: a negative Wait becomes 0, one
 // above max becomes max and is marked as Capped, and one that is not Stated becomes
 // 0. AtLeast is bounded in the same way, without being marked, and becomes 0 if a time
-// is Stated. A negative max counts as 0.
+// is Stated, as Trouble becomes false. A negative max counts as 0.
 func (v Verdict) Within(max time.Duration) Verdict {
 	if !v.Stated {
 		v.Wait, v.Capped = 0, false
 		v.AtLeast, _ = bound(v.AtLeast, max)
 		return v
 	}
-	v.AtLeast = 0
+	v.AtLeast, v.Trouble = 0, false
 	wait, capped := bound(v.Wait, max)
 	v.Wait, v.Capped = wait, v.Capped || capped
 	return v

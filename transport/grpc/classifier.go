@@ -19,31 +19,42 @@ import (
 type Classifier func(s *status.Status, trailer metadata.MD) feedback.Verdict
 
 // Default is the Classifier for servers that keep to the conventions. Refused are
-// RESOURCE_EXHAUSTED, with or without a time, and UNAVAILABLE with a time.
+// RESOURCE_EXHAUSTED, with or without a time, and with a time UNAVAILABLE, INTERNAL, UNKNOWN,
+// DEADLINE_EXCEEDED and PERMISSION_DENIED: those that 429, 500, 502, 503, 504 and 403 are over
+// HTTP. All others are about the one RPC, and the time that they state is for that.
 //
 // The time is that of google.rpc.RetryInfo or else of grpc-retry-pushback-ms; a negative
 // one, or one that is malformed, counts as absent. RESOURCE_EXHAUSTED without a time that
 // says that a message is too large is not Refused.
 func Default(s *status.Status, trailer metadata.MD) feedback.Verdict {
 	code := s.Code()
-	if code != codes.ResourceExhausted && code != codes.Unavailable {
+	if code != codes.ResourceExhausted && !heededWithTime(code) {
 		return feedback.Verdict{}
 	}
 	wait, ok := retryInfo(s)
 	if !ok {
 		wait, ok = pushback(trailer)
 	}
-	if !ok && (code == codes.Unavailable || tooLarge(s.Message())) {
+	if !ok && (code != codes.ResourceExhausted || tooLarge(s.Message())) {
 		return feedback.Verdict{}
 	}
 	return feedback.Verdict{Refused: true, Stated: ok, Wait: wait}
+}
+
+// heededWithTime reports whether a code is a refusal if it comes with a time.
+func heededWithTime(code codes.Code) bool {
+	switch code {
+	case codes.Unavailable, codes.Internal, codes.Unknown, codes.DeadlineExceeded, codes.PermissionDenied:
+		return true
+	}
+	return false
 }
 
 func retryInfo(s *status.Status) (time.Duration, bool) {
 	for _, detail := range s.Details() {
 		if info, ok := detail.(*errdetails.RetryInfo); ok {
 			// AsDuration saturates, and an absent delay is 0 seconds by the rules of
-			// proto3; but nobody who means to say something leaves it out.
+			// proto3; but a server that means to say something does not leave it out.
 			if d := info.GetRetryDelay(); d != nil && d.AsDuration() >= 0 {
 				return d.AsDuration(), true
 			}

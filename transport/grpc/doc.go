@@ -21,9 +21,10 @@
 //
 // # What is heard
 //
-// An answer of RESOURCE_EXHAUSTED holds the key: nobody with that key leaves before the
-// time that it states, however many wait. So does UNAVAILABLE if it states a time. The
-// time is the retry_delay of a google.rpc.RetryInfo in the details of the status (see
+// An answer of RESOURCE_EXHAUSTED holds the key: no RPC with that key leaves before the
+// time that it states, however many wait. So do UNAVAILABLE, INTERNAL, UNKNOWN,
+// DEADLINE_EXCEEDED and PERMISSION_DENIED if they state a time. The time is the
+// retry_delay of a google.rpc.RetryInfo in the details of the status (see
 // google/rpc/error_details.proto), or else the trailer grpc-retry-pushback-ms (gRFC A6).
 // RESOURCE_EXHAUSTED without a time backs off: 1 s, doubled with each refusal of an RPC
 // that was sent after the one before, up to a minute; reset by an RPC that succeeds.

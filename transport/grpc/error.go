@@ -48,7 +48,7 @@ func (e *Error) Timeout() bool { return e.cause.Timeout() }
 
 // GRPCStatus returns the status: DeadlineExceeded if the context's deadline was the
 // reason, Canceled if the context was cancelled, ResourceExhausted otherwise. If it is
-// known when there will be room, its details hold a google.rpc.RetryInfo, so that whoever
+// known when there will be room, its details hold a google.rpc.RetryInfo, so that code which
 // handles the refusals of servers by it handles this one as well.
 func (e *Error) GRPCStatus() *status.Status {
 	code := codes.ResourceExhausted

@@ -18,7 +18,7 @@ import (
 	grpcpace "github.com/sluice-go/sluice/transport/grpc"
 )
 
-// After a refusal nobody arrives before the stated time, and then one leaves every T.
+// After a refusal no RPC arrives before the stated time, and then one leaves every T.
 func TestARefusalHoldsTheLine(t *testing.T) {
 	for _, code := range []codes.Code{codes.ResourceExhausted, codes.Unavailable} {
 		t.Run(code.String(), func(t *testing.T) {
@@ -205,7 +205,15 @@ func TestDefault(t *testing.T) {
 		"unavailable, no time":       {status.Error(codes.Unavailable, "connection refused"), nil, nothing},
 		"unavailable, retry info":    {refusal(t, codes.Unavailable, time.Second), nil, stated(time.Second)},
 		"unavailable, pushback":      {status.Error(codes.Unavailable, "draining"), pushback("250"), stated(250 * ms)},
-		"another code, retry info":   {refusal(t, codes.Internal, time.Second), nil, nothing},
+		"internal, retry info":       {refusal(t, codes.Internal, time.Second), nil, stated(time.Second)},
+		"internal, no time":          {status.Error(codes.Internal, "oops"), nil, nothing},
+		"unknown, pushback":          {status.Error(codes.Unknown, "oops"), pushback("250"), stated(250 * ms)},
+		"too late, retry info":       {refusal(t, codes.DeadlineExceeded, time.Second), nil, stated(time.Second)},
+		"denied, retry info":         {refusal(t, codes.PermissionDenied, time.Second), nil, stated(time.Second)},
+		"denied, no time":            {status.Error(codes.PermissionDenied, "no"), nil, nothing},
+		"aborted, retry info":        {refusal(t, codes.Aborted, time.Second), nil, nothing},
+		"invalid, retry info":        {refusal(t, codes.InvalidArgument, time.Second), nil, nothing},
+		"not found, pushback":        {status.Error(codes.NotFound, "no"), pushback("250"), nothing},
 		"too large for grpc-go":      {status.Error(codes.ResourceExhausted, "grpc: received message larger than max (10 vs. 5)"), nil, nothing},
 		"too large to be sent":       {status.Error(codes.ResourceExhausted, "trying to send message larger than max (10 vs. 5)"), nil, nothing},
 		"too large for grpc-java":    {status.Error(codes.ResourceExhausted, "gRPC message exceeds maximum size 5: 10"), nil, nothing},

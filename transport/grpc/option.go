@@ -12,7 +12,7 @@ type Option func(*config)
 
 type config struct {
 	cost     func(ctx context.Context, method string, req any) int64
-	classify Classifier // nil: nobody listens
+	classify Classifier // nil: no answer is looked at
 	maxHold  time.Duration
 	messages bool // each message takes a turn
 }

@@ -32,7 +32,7 @@ func paceOf(w transport.Waiter) pace {
 	return p
 }
 
-// The errors of Charge and HoldUntil are about keys that cannot be made, for which nobody
+// The errors of Charge and HoldUntil are about keys that cannot be made, for which no RPC
 // can wait either: there is nothing to be done.
 func paceOfKeyed(w transport.KeyedWaiter) pace {
 	p := pace{wait: w.Wait}

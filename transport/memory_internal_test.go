@@ -1,0 +1,50 @@
+package transport
+
+import (
+	"context"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/transport/feedback"
+)
+
+// setBack is the reading t of a clock that was set back by so much before it was read. How
+// much time has passed, a Time keeps beside what the clock says.
+func setBack(t time.Time, by time.Duration) time.Time {
+	// The seconds of a Time with a monotonic reading stand above the 30 bits of its nanoseconds.
+	*(*uint64)(unsafe.Pointer(&t)) -= uint64(by/time.Second) << 30
+	return t
+}
+
+// Keys are forgotten by the time that has passed, also if the clock is set meanwhile.
+func TestRefusalsAreForgottenByElapsedTime(t *testing.T) {
+	for name, by := range map[string]time.Duration{"right": 0, "back": 24 * time.Hour, "ahead": -24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			// Not in a bubble, whose times have no reading but that of the clock. Nothing waits.
+			tr := New(nil, ready{})
+			start := time.Now()
+			require.Equal(t, time.Minute, setBack(start, by).Add(time.Minute).Sub(start))
+			refuse := func(key string, now time.Time) {
+				p := &passage{key: key, verdict: feedback.Verdict{Refused: true, Stated: true, Wait: time.Second}}
+				tr.refuse(p, 429, now)
+			}
+			refuse("a", start)
+			refuse("b", start)
+			later := setBack(start.Add(forgetAfter+time.Second), by)
+			refuse("c", setBack(start.Add(forgetAfter+time.Second-1), by))
+			require.EqualValues(t, 3, tr.memory.size.Load(), "their hold has ended a second after the start")
+			refuse("c", later)
+			require.EqualValues(t, 3, tr.memory.size.Load(), "it is looked now and then")
+			refuse("c", later.Add(forgetEvery))
+			require.EqualValues(t, 1, tr.memory.size.Load())
+			require.Nil(t, tr.memory.get("a"))
+		})
+	}
+}
+
+type ready struct{}
+
+func (ready) Wait(context.Context) error { return nil }
