@@ -70,7 +70,7 @@ func TestAllComeBackTogether(t *testing.T) {
 func TestExpiredRequests(t *testing.T) {
 	srv := realServer(t)
 	r := scheduler.PerHour(1)
-	sched := newSchedule(t, client(t, srv.Addr), "expired", r, 1, redis.WithTimeout(100*ms))
+	sched := newSchedule(t, client(t, srv.Addr), "expired", r, 1, redis.WithTimeout(500*ms))
 	direct := newSchedule(t, client(t, srv.Addr), "expired", r, 1)
 	_, _, err := sched.Step(t.Context(), 1)
 	require.NoError(t, err)
@@ -79,9 +79,9 @@ func TestExpiredRequests(t *testing.T) {
 	require.NoError(t, srv.Stop())
 	_, _, err = sched.Step(t.Context(), 1)
 	require.Error(t, err)
-	time.Sleep(400 * ms) // beyond what the request is good for
+	time.Sleep(1500 * ms) // beyond what the request is good for
 	require.NoError(t, srv.Continue())
-	require.Eventually(t, func() bool { return calls(t, c, "eval", "evalsha") > ran }, 10*time.Second, ms)
+	require.Eventually(t, func() bool { return calls(t, c, "eval", "evalsha") > ran }, eventually, ms)
 	_, wait, err := direct.Step(t.Context(), 1)
 	require.NoError(t, err)
 	assert.InDelta(t, 3600, wait.Seconds(), 60)
@@ -137,9 +137,9 @@ func TestQuotaWindows(t *testing.T) {
 	c := client(t, srv.Addr())
 	at := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC) // a Monday
 	const week = 7 * 24 * time.Hour
-	fixed, err := redis.NewFixedWindow(c, "fixed", 10, week, redis.FailClosed())
+	fixed, err := redis.NewFixedWindow(c, "fixed", 10, week, redis.FailClosed(), redis.WithTimeout(patience))
 	require.NoError(t, err)
-	sliding, err := redis.NewSlidingLog(c, "sliding", 10, week, redis.FailClosed(), redis.WithLease(time.Second))
+	sliding, err := redis.NewSlidingLog(c, "sliding", 10, week, redis.FailClosed(), redis.WithLease(time.Second), redis.WithTimeout(patience))
 	require.NoError(t, err)
 	take := func(q *redis.Quota, now time.Time, units int64) int64 {
 		srv.SetTime(now)

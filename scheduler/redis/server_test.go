@@ -19,6 +19,18 @@ import (
 
 const ms = time.Millisecond
 
+const (
+	// patience is the timeout of a limit that shall take no busy machine for a server that
+	// is away.
+	patience = 10 * time.Second
+	// brief is one for tests that wait until what a request was told has expired, three
+	// timeouts later.
+	brief = 2 * time.Second
+	// eventually is how long a test waits for what comes in a moment: so long that only
+	// what never comes is missed.
+	eventually = time.Minute
+)
+
 // realServer starts a server for this test, or skips the test.
 func realServer(t testing.TB, args ...string) *redisserver.Server {
 	t.Helper()
@@ -48,7 +60,7 @@ func onEach(t *testing.T, f func(t *testing.T, addr string)) {
 // newSchedule returns one that is patient, as a busy machine is slow.
 func newSchedule(t testing.TB, c goredis.UniversalClient, name string, r scheduler.Rate, burst int64, opts ...redis.Option) *redis.Schedule {
 	t.Helper()
-	opts = append([]redis.Option{redis.WithTimeout(time.Second)}, opts...)
+	opts = append([]redis.Option{redis.WithTimeout(patience)}, opts...)
 	s, err := redis.New(c, name, r, burst, redis.FailLocal(4), opts...)
 	require.NoError(t, err)
 	return s

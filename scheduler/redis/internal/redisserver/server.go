@@ -67,7 +67,7 @@ func (s *Server) Run() error {
 	if err := s.cmd.Start(); err != nil {
 		return err
 	}
-	for range 500 {
+	for range 3000 {
 		if s.ping() {
 			return nil
 		}
