@@ -69,6 +69,12 @@ func (r *Refusal) Temporary() bool { return false }
 // from one's own limits.
 func (r *Refusal) HeldUntil() time.Time { return r.heldUntil }
 
-// WouldWait returns Delay. Packages that know no Shaper read it through an
-// interface of this one method.
-func (r *Refusal) WouldWait() time.Duration { return r.Delay }
+// WouldWait returns Delay, and 1 ns after [ErrTooManyKeys], which passes at a time that is
+// unknown: it is positive when coming again makes sense. Packages that know no Shaper read
+// it through an interface of this one method.
+func (r *Refusal) WouldWait() time.Duration {
+	if errors.Is(r.Reason, ErrTooManyKeys) {
+		return max(r.Delay, 1)
+	}
+	return r.Delay
+}
