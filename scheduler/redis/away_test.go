@@ -3,6 +3,7 @@ package redis_test
 import (
 	"context"
 	"errors"
+	"math"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -76,7 +77,7 @@ func TestExpiredRequests(t *testing.T) {
 	require.NoError(t, err)
 	c := client(t, srv.Addr)
 	ran := calls(t, c, "eval", "evalsha")
-	require.NoError(t, srv.Stop())
+	stop(t, srv)
 	_, _, err = sched.Step(t.Context(), 1)
 	require.Error(t, err)
 	time.Sleep(1500 * ms) // beyond what the request is good for
@@ -183,7 +184,7 @@ func TestWrongArguments(t *testing.T) {
 		"policy": func() error { _, err := redis.New(c, "x", ok, 1, redis.Policy{}); return err },
 		"none":   func() error { _, err := redis.New(c, "x", ok, 1, redis.FailLocal(0)); return err },
 		"share": func() error {
-			_, err := redis.New(c, "x", scheduler.PerDay(1), 1, redis.FailLocal(1<<40))
+			_, err := redis.New(c, "x", scheduler.PerDay(1), 1, redis.FailLocal(math.MaxInt))
 			return err
 		},
 		"horizon": func() error { _, err := redis.New(c, "x", ok, 1, redis.FailOpen(), redis.WithHorizon(0)); return err },

@@ -308,8 +308,8 @@ func TestCaseG07Back(t *testing.T) {
 			sched := newSchedule(t, client(t, srv.Addr), "G07c", r, 1,
 				redis.WithTimeout(time.Second), redis.WithOnChange(func(s redis.State) { states <- s }))
 			s, watched := watchedLine(t, sched, 0)
-			ctx, stop := context.WithCancel(t.Context())
-			defer stop()
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
 			var all sync.WaitGroup
 			for range 20 {
 				all.Go(func() {
@@ -326,7 +326,7 @@ func TestCaseG07Back(t *testing.T) {
 
 			reaches(used, 10)
 			if how == "stopped" {
-				require.NoError(t, srv.Stop())
+				stop(t, srv)
 			} else {
 				require.NoError(t, srv.Kill())
 			}
@@ -341,7 +341,7 @@ func TestCaseG07Back(t *testing.T) {
 			}
 			assert.True(t, (<-states).Up)
 			reaches(used, sched.Stats().Used+50)
-			stop()
+			end()
 			all.Wait()
 			assert.Empty(t, states, "one change, one call")
 			left := watched.Take()

@@ -5,12 +5,24 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 )
 
 // ErrClosed is the error of what is asked of a closed limit.
 var ErrClosed = errors.New("redis: closed")
+
+// What a zero value says at its first use.
+const (
+	zeroSchedule = "redis: zero Schedule: make one with New"
+	zeroQuota    = "redis: zero Quota: make one with NewFixedWindow or NewSlidingLog"
+)
+
+var (
+	errZeroGroup  = errors.New("redis: zero Group: make one with NewGroup")
+	errZeroShaper = errors.New("redis: zero Shaper: make one with NewShaper")
+)
 
 // errTimeout is what an operation ends with that has taken too long.
 var errTimeout error = timeoutError{}
@@ -36,6 +48,10 @@ func (e *UnavailableError) Error() string {
 
 // Unwrap returns why.
 func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// WouldWait returns how often the store is looked for: a caller that comes again after that
+// long may be let through. A queue.Queue does, and is not given up for good.
+func (e *UnavailableError) WouldWait() time.Duration { return probeEvery }
 
 // Timeout reports whether the store gave no answer in time.
 func (e *UnavailableError) Timeout() bool {

@@ -205,10 +205,14 @@ func TestFourProcesses(t *testing.T) {
 		}
 	}
 	awaitMore(20, false)
-	for _, away := range []struct{ begin, end func() error }{{srv.Stop, srv.Continue}, {srv.Kill, srv.Run}} {
+	kill := func() { require.NoError(t, srv.Kill()) }
+	for _, away := range []struct {
+		begin func()
+		end   func() error
+	}{{kill, srv.Run}, {func() { stop(t, srv) }, srv.Continue}} {
 		require.NoError(t, c.ScriptFlush(t.Context()).Err())
 		awaitMore(20, false)
-		require.NoError(t, away.begin())
+		away.begin()
 		awaitMore(10, true)
 		time.Sleep(outage(t))
 		require.NoError(t, away.end())

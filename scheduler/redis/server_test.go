@@ -43,6 +43,16 @@ func realServer(t testing.TB, args ...string) *redisserver.Server {
 	return s
 }
 
+// stop has a server hang, or skips the test where that cannot be.
+func stop(t testing.TB, s *redisserver.Server) {
+	t.Helper()
+	err := s.Stop()
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+}
+
 // client returns one as users make it.
 func client(t testing.TB, addr string) *goredis.Client {
 	t.Helper()
