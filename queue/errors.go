@@ -21,6 +21,7 @@ var (
 	// and Fatal methods of package testing do. errors.Is(err, ErrGoexit) tells it apart from a panic.
 	ErrGoexit = errors.New("runtime.Goexit called")
 
+	errZeroQueue  = errors.New("queue: zero Queue: make one with New")
 	errNilContext = errors.New("queue: nil context")
 	errNilJob     = errors.New("queue: nil job")
 	errNilWaiter  = errors.New("queue: nil waiter")

@@ -17,6 +17,8 @@ type Job func(ctx context.Context) error
 // Jobs leave the line in order. Jobs whose slots are granted at the same instant to several workers begin at the same
 // instant, and which of them executes its first statement first is up to the scheduler of Go.
 //
+// The zero Queue accepts nothing and says so.
+//
 // All methods may be called from any number of goroutines. A job may call them too, but it should submit with
 // [Queue.TrySubmit], as Submit could wait for room that only this very job's end would make; and a job that waits for
 // Shutdown waits for itself until the ctx of Shutdown ends.
@@ -121,6 +123,8 @@ func (q *Queue) TrySubmit(j Job) error {
 // acceptLocked puts j into the line, or returns why not.
 func (q *Queue) acceptLocked(j Job) error {
 	switch {
+	case q.waiter == nil:
+		return errZeroQueue
 	case q.state != open:
 		return q.refusalLocked()
 	case q.line.len() >= q.capacity:

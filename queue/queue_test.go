@@ -300,3 +300,21 @@ func TestStress(t *testing.T) {
 	// Where the end of a ctx and room in the line came together, the queue and the caller agree on what was first.
 	assert.Equal(t, accepted.Load(), s.Submitted)
 }
+
+// The zero Queue hangs nowhere.
+func TestZeroQueueSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const zero = "queue: zero Queue: make one with New"
+		job := func(context.Context) error { return nil }
+		var q queue.Queue
+		assert.EqualError(t, q.Submit(t.Context(), job), zero)
+		assert.EqualError(t, q.TrySubmit(job), zero)
+		unrun, err := q.Shutdown(t.Context())
+		assert.Empty(t, unrun)
+		assert.EqualError(t, err, zero)
+		assert.NoError(t, q.Close())
+		assert.Zero(t, q.Stats())
+	})
+	assert.EqualError(t, new(queue.PanicError), "queue: panic: <nil>")
+	assert.EqualError(t, new(queue.UnrunError), "queue: job not run: <nil>")
+}

@@ -73,6 +73,91 @@ func TestClosedShaperStopsTheQueue(t *testing.T) {
 	})
 }
 
+// keyed is the pace of one key of a Group.
+type keyed struct {
+	group *shaper.Group[string]
+	key   string
+}
+
+func (k keyed) Wait(ctx context.Context) error { return k.group.Wait(ctx, k.key) }
+
+// No room for a key now is no reason to give the queue up for good.
+func TestTooManyKeysIsNotFinal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, err := shaper.NewGroup[string](scheduler.PerSecond(1), shaper.WithMaxKeys(1))
+		require.NoError(t, err)
+		require.NoError(t, g.Wait(t.Context(), "a")) // owes something for a second
+		var l errorLog
+		q := newQueue(t, keyed{g, "b"}, queue.WithErrorHandler(l.handle))
+		j := newJournal()
+		submit(t, q, j.job(0))
+		time.Sleep(time.Minute)
+		submit(t, q, j.job(1))
+		unrun, err := q.Shutdown(context.Background())
+		require.NoError(t, err)
+		assert.Empty(t, unrun)
+		assert.Empty(t, l.all())
+		ids, at := j.starts()
+		assert.Equal(t, []int{0, 1}, ids)
+		assert.GreaterOrEqual(t, at[0], time.Second)
+		assert.LessOrEqual(t, at[0], 1100*ms)
+	})
+}
+
+// All that a Shaper refuses for now is waited for: a line without room, a wait that is too
+// long for it, a hold and a pause.
+func TestRefusalsOfAShaperPass(t *testing.T) {
+	for name, c := range map[string]struct {
+		opts   []shaper.Option
+		before func(s *shaper.Shaper)
+		after  func(s *shaper.Shaper) // after ten minutes
+		want   time.Duration
+	}{
+		"full": {
+			[]shaper.Option{shaper.WithQueue(2)},
+			func(s *shaper.Shaper) { go s.Wait(context.Background()) },
+			func(*shaper.Shaper) {}, 2 * time.Second,
+		},
+		"too long": {
+			[]shaper.Option{shaper.WithMaxDelay(time.Second)},
+			func(s *shaper.Shaper) { s.Charge(10) },
+			func(*shaper.Shaper) {}, 11 * time.Second,
+		},
+		"held": {
+			[]shaper.Option{shaper.WithMaxDelay(time.Second)},
+			func(s *shaper.Shaper) { s.HoldUntil(time.Now().Add(90 * time.Second)) },
+			func(*shaper.Shaper) {}, 90 * time.Second,
+		},
+		"paused": {
+			[]shaper.Option{shaper.WithQueue(1)},
+			func(s *shaper.Shaper) { s.Pause(); go s.Wait(context.Background()) },
+			func(s *shaper.Shaper) { s.Resume() }, 10 * time.Minute,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShaper(t, scheduler.PerSecond(1), c.opts...)
+				require.NoError(t, s.Wait(t.Context()))
+				c.before(s)
+				synctest.Wait()
+				var l errorLog
+				q := newQueue(t, s, queue.WithErrorHandler(l.handle))
+				j := newJournal()
+				submit(t, q, j.job(0))
+				time.Sleep(10 * time.Minute)
+				c.after(s)
+				_, err := q.Shutdown(context.Background())
+				require.NoError(t, err)
+				assert.Empty(t, l.all())
+				_, at := j.starts()
+				require.Len(t, at, 1)
+				assert.GreaterOrEqual(t, at[0], c.want)
+				assert.LessOrEqual(t, at[0], c.want+time.Minute, "looked for once a minute")
+			})
+		})
+	}
+}
+
 // What the Shaper's owner changes reaches jobs that wait in the queue.
 func TestHoldAndRateReachTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

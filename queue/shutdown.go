@@ -25,8 +25,11 @@ const (
 // Shutdown may be called again and concurrently with any method. It then waits for the same end, also with a ctx that
 // is more or less patient; the first ctx to end gets the jobs, and the others get none of them and ErrClosed.
 func (q *Queue) Shutdown(ctx context.Context) (unrun []Job, err error) {
-	if ctx == nil {
+	switch {
+	case ctx == nil:
 		return nil, errNilContext
+	case q.waiter == nil:
+		return nil, errZeroQueue
 	}
 	q.refuse()
 	select {
@@ -43,6 +46,9 @@ func (q *Queue) Shutdown(ctx context.Context) (unrun []Job, err error) {
 //
 // Close always returns nil. Closing twice, or after Shutdown, does nothing.
 func (q *Queue) Close() error {
+	if q.waiter == nil {
+		return nil // a zero Queue has nothing to close
+	}
 	q.refuse()
 	unrun, err := q.end(ErrClosed, ErrClosed)
 	q.reportUnrun(unrun, err)

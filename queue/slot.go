@@ -7,26 +7,36 @@ import (
 	"time"
 )
 
-// A Waiter sets the pace: Wait returns nil when one job may start, and an error if it may not. It must be safe for
-// concurrent use and return soon after ctx ends.
+// A Waiter sets the pace: Wait returns nil when one job may start, and an error if it may
+// not. It must be safe for concurrent use and return soon after ctx ends.
 //
-// An error that has a method WouldWait() time.Duration with a positive result says "not now": the caller is asked to
-// come again after that long. Every other error is final. *shaper.Shaper and x/time's *rate.Limiter are Waiters.
+// An error that has a method WouldWait() time.Duration with a positive result says "not
+// now": the caller is asked to come again after that long. A Waiter that does not know how
+// long says 1 ns, and is asked ever more rarely, ten times a second in the end. Every other
+// error is final.
+//
+// *shaper.Shaper and x/time's *rate.Limiter are Waiters.
 type Waiter interface {
 	Wait(ctx context.Context) error
 }
 
-// Between two attempts at a slot a worker sleeps as long as the Waiter said, within these bounds: the lower one keeps
-// it from spinning, the upper one from oversleeping a change, such as a hold that is lifted.
+// Between two attempts at a slot a worker sleeps as long as the Waiter said, within these
+// bounds: the lower one keeps it from spinning, the upper one from oversleeping a change,
+// such as a hold that is lifted. Where the Waiter does not know, the lower one doubles with
+// each attempt, up to maxSpin.
 const (
 	minRetry = time.Millisecond
+	maxSpin  = 100 * time.Millisecond
 	maxRetry = time.Minute
+	unknown  = time.Microsecond // a wait below that is none that was reckoned
 )
 
-// obtain blocks until w grants one slot. Being told to come later is no failure: obtain comes later. It returns the
-// error of ctx if that ended first, and otherwise an error that is final.
+// obtain blocks until w grants one slot. Being told to come later is no failure: obtain
+// comes later. It returns the error of ctx if that ended first, and otherwise an error that
+// is final.
 func obtain(ctx context.Context, w Waiter) error {
 	ctx = undated{ctx}
+	least := minRetry
 	for {
 		err := w.Wait(ctx)
 		if err == nil {
@@ -36,17 +46,31 @@ func obtain(ctx context.Context, w Waiter) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		later, ok := errors.AsType[interface {
-			error
-			WouldWait() time.Duration
-		}](err)
-		if !ok || later.WouldWait() <= 0 {
+		later := comeAgain(err)
+		if later <= 0 {
 			return fmt.Errorf("queue: waiter: %w", err)
 		}
-		if err := sleep(ctx, min(max(later.WouldWait(), minRetry), maxRetry)); err != nil {
+		if err := sleep(ctx, min(max(later, least), maxRetry)); err != nil {
 			return err
 		}
+		if later < unknown {
+			least = min(2*least, maxSpin)
+		} else {
+			least = minRetry
+		}
 	}
+}
+
+// comeAgain returns after how long the Waiter is to be asked again, or 0 if its error is
+// final.
+func comeAgain(err error) time.Duration {
+	if later, ok := errors.AsType[interface {
+		error
+		WouldWait() time.Duration
+	}](err); ok {
+		return max(later.WouldWait(), 0)
+	}
+	return 0
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -40,7 +40,7 @@ func TestRefusalWithDelayIsTriedAgainThen(t *testing.T) {
 		{1, later(300 * ms), 300 * ms},
 		{3, later(300 * ms), 900 * ms},
 		{2, fmt.Errorf("wrapped: %w", later(7*ms)), 14 * ms},
-		{5, later(1), 5 * ms},                     // never a spin
+		{5, later(1), 31 * ms},                    // never a spin
 		{1, later(1000 * time.Hour), time.Minute}, // never deaf to a hold that is lifted
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -58,6 +58,21 @@ func TestRefusalWithDelayIsTriedAgainThen(t *testing.T) {
 			assert.Equal(t, queue.Stats{Submitted: 1, Done: 1}, q.Stats())
 		})
 	}
+}
+
+// A Waiter that does not know when, and says so by a wait that is too short, is asked ten
+// times a second in the end.
+func TestUnknownWaitIsAskedForEverMoreRarely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var attempts atomic.Int64
+		q := newQueue(t, refuseFirst(607, later(1), &attempts))
+		j := newJournal()
+		submit(t, q, j.job(0))
+		_, err := q.Shutdown(context.Background())
+		require.NoError(t, err)
+		_, at := j.starts()
+		assert.Equal(t, []time.Duration{127*ms + 600*100*ms}, at, "1, 2, 4 ... 64 ms, and then 100 ms")
+	})
 }
 
 func TestSleepBetweenAttemptsEndsWithTheQueue(t *testing.T) {

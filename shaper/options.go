@@ -16,6 +16,10 @@ const (
 	defaultBurst     = 1
 	defaultTolerance = 5 * time.Millisecond
 	defaultQueue     = 1024
+
+	// never is what a schedule answers for a call that can never leave, or so late that no
+	// Duration can tell.
+	never = time.Duration(math.MaxInt64)
 )
 
 // An Option changes what [New] and [NewFrom] make. A nil Option is a programming error
@@ -65,7 +69,8 @@ func WithMaxDelay(d time.Duration) Option { return func(c *config) { c.maxDelay 
 
 // WithMaxBacklog refuses calls, with [ErrQueueFull], that would wait longer than d for
 // the units of the limits alone: a hold or a pause does not count, as it does not mean
-// that too much was asked for. The default is no bound but the one of [WithQueue].
+// that too much was asked for. The default is no bound but the one of [WithQueue], and
+// that a call is refused which can never leave.
 func WithMaxBacklog(d time.Duration) Option { return func(c *config) { c.maxBacklog = d } }
 
 // WithMaxInFlight bounds how many calls of [Shaper.Acquire] and [Shaper.Do] are in
@@ -127,7 +132,7 @@ func WithRates[K comparable](f func(key K) scheduler.Rate) Option {
 }
 
 func configure(opts []Option) (config, error) {
-	c := config{queue: defaultQueue, maxDelay: math.MaxInt64, maxBacklog: math.MaxInt64}
+	c := config{queue: defaultQueue, maxDelay: math.MaxInt64, maxBacklog: never}
 	for _, opt := range opts {
 		opt(&c)
 	}

@@ -212,6 +212,9 @@ func (s *Shaper) joinLocked(now, deadline time.Time, cost int64, place bool) (*c
 			return nil, s.refuseLocked(ErrDeadline, cost, delay)
 		}
 	}
+	if backlog == never {
+		return nil, s.refuseLocked(ErrQueueFull, cost, delay)
+	}
 
 	c := s.stock.take(s.line.len)
 	c.cost, c.place, c.arrived, c.deadline = cost, place, now.Sub(s.time.epoch), noDeadline
@@ -239,7 +242,7 @@ func (s *Shaper) fullLocked(now time.Time) bool {
 		return false // no debt is that long
 	}
 	most := s.gcra.Rate().For(room * n)
-	return 0 < most && most < math.MaxInt64 && s.gcra.Next(now, 0, n).Sub(now) >= most
+	return 0 < most && most < never && s.gcra.Next(now, 0, n).Sub(now) >= most
 }
 
 // debtOf returns the cost that counts as the latest one when a call has left. One within

@@ -25,6 +25,7 @@ type Decision struct {
 // [Schedule.MaxCost], [ErrClosed], and with [FailClosed] an [*UnavailableError]. With the
 // other policies it decides without Redis while that is away.
 func (s *Schedule) Allow(ctx context.Context, n int64) (Decision, error) {
+	s.mustBeMade()
 	if err := ctx.Err(); err != nil {
 		return Decision{}, err
 	}

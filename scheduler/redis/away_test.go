@@ -3,6 +3,7 @@ package redis_test
 import (
 	"context"
 	"errors"
+	"math"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -70,18 +71,18 @@ func TestAllComeBackTogether(t *testing.T) {
 func TestExpiredRequests(t *testing.T) {
 	srv := realServer(t)
 	r := scheduler.PerHour(1)
-	sched := newSchedule(t, client(t, srv.Addr), "expired", r, 1, redis.WithTimeout(100*ms))
+	sched := newSchedule(t, client(t, srv.Addr), "expired", r, 1, redis.WithTimeout(500*ms))
 	direct := newSchedule(t, client(t, srv.Addr), "expired", r, 1)
 	_, _, err := sched.Step(t.Context(), 1)
 	require.NoError(t, err)
 	c := client(t, srv.Addr)
 	ran := calls(t, c, "eval", "evalsha")
-	require.NoError(t, srv.Stop())
+	stop(t, srv)
 	_, _, err = sched.Step(t.Context(), 1)
 	require.Error(t, err)
-	time.Sleep(400 * ms) // beyond what the request is good for
+	time.Sleep(1500 * ms) // beyond what the request is good for
 	require.NoError(t, srv.Continue())
-	require.Eventually(t, func() bool { return calls(t, c, "eval", "evalsha") > ran }, 10*time.Second, ms)
+	require.Eventually(t, func() bool { return calls(t, c, "eval", "evalsha") > ran }, eventually, ms)
 	_, wait, err := direct.Step(t.Context(), 1)
 	require.NoError(t, err)
 	assert.InDelta(t, 3600, wait.Seconds(), 60)
@@ -137,9 +138,9 @@ func TestQuotaWindows(t *testing.T) {
 	c := client(t, srv.Addr())
 	at := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC) // a Monday
 	const week = 7 * 24 * time.Hour
-	fixed, err := redis.NewFixedWindow(c, "fixed", 10, week, redis.FailClosed())
+	fixed, err := redis.NewFixedWindow(c, "fixed", 10, week, redis.FailClosed(), redis.WithTimeout(patience))
 	require.NoError(t, err)
-	sliding, err := redis.NewSlidingLog(c, "sliding", 10, week, redis.FailClosed(), redis.WithLease(time.Second))
+	sliding, err := redis.NewSlidingLog(c, "sliding", 10, week, redis.FailClosed(), redis.WithLease(time.Second), redis.WithTimeout(patience))
 	require.NoError(t, err)
 	take := func(q *redis.Quota, now time.Time, units int64) int64 {
 		srv.SetTime(now)
@@ -183,7 +184,7 @@ func TestWrongArguments(t *testing.T) {
 		"policy": func() error { _, err := redis.New(c, "x", ok, 1, redis.Policy{}); return err },
 		"none":   func() error { _, err := redis.New(c, "x", ok, 1, redis.FailLocal(0)); return err },
 		"share": func() error {
-			_, err := redis.New(c, "x", scheduler.PerDay(1), 1, redis.FailLocal(1<<40))
+			_, err := redis.New(c, "x", scheduler.PerDay(1), 1, redis.FailLocal(math.MaxInt))
 			return err
 		},
 		"horizon": func() error { _, err := redis.New(c, "x", ok, 1, redis.FailOpen(), redis.WithHorizon(0)); return err },

@@ -44,6 +44,14 @@ type diary struct {
 
 func newDiary() *diary { return &diary{began: time.Now()} }
 
+// note writes down that a call has left.
+func (l *diary) note() {
+	at := time.Since(l.began)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.left = append(l.left, at)
+}
+
 func (l *diary) wait(ctx context.Context, p process, calls, cost int) {
 	for range calls {
 		go func() {
@@ -59,6 +67,19 @@ func (l *diary) wait(ctx context.Context, p process, calls, cost int) {
 		}()
 		synctest.Wait()
 	}
+}
+
+// times returns when calls left, in order.
+func (l *diary) times() []time.Time {
+	synctest.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := make([]time.Time, len(l.left))
+	for i, d := range l.left {
+		at[i] = l.began.Add(d)
+	}
+	sortTimes(at)
+	return at
 }
 
 func (l *diary) take() []time.Duration {
@@ -223,36 +244,55 @@ func TestIdleIsFree(t *testing.T) {
 	})
 }
 
-// A hanging store costs one call its timeout. Then it is looked for, and found, without
-// a burst.
+// A hanging store costs one call its timeout, and one that fails nothing. Then it is looked
+// for, and found, without a burst.
 func TestBreaker(t *testing.T) {
+	for _, fails := range []error{nil, errors.New("gone")} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{trip: 2 * ms, hangs: fails == nil, fails: fails}
+			noticed := 100 * ms
+			if fails != nil {
+				noticed = ms
+			}
+			var states []bool
+			r := scheduler.PerSecond(100)
+			p := newProcess(t, f, r, 1, redis.FailLocal(4), redis.WithOnChange(func(s redis.State) { states = append(states, s.Up) }))
+			l := newDiary()
+			l.wait(t.Context(), p, 200, 1)
+			time.Sleep(1000 * ms)
+			left := l.take()
+			assert.GreaterOrEqual(t, left[0], noticed)
+			assert.LessOrEqual(t, left[0], noticed+40*ms)
+			for i := 1; i < len(left); i++ {
+				assert.Equal(t, 40*ms, left[i]-left[i-1])
+			}
+			assert.Equal(t, []bool{false}, states)
+			f.mu.Lock()
+			f.hangs, f.fails = false, nil
+			f.mu.Unlock()
+			time.Sleep(800 * ms)
+			synctest.Wait()
+			assert.Equal(t, []bool{false, true}, states)
+			l.take()
+			time.Sleep(time.Second)
+			left = l.take()
+			assert.InDelta(t, 100, len(left), 1)
+			for i := 1; i < len(left); i++ {
+				assert.InDelta(t, float64(10*ms), float64(left[i]-left[i-1]), float64(2*ms))
+			}
+		})
+	}
+}
+
+// One call waits for the timeout of a store that hangs, and all others are refused at once.
+func TestOneCallWaitsForTheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{trip: 2 * ms, hangs: true}
-		var states []bool
-		r := scheduler.PerSecond(100)
-		p := newProcess(t, f, r, 1, redis.FailLocal(4), redis.WithOnChange(func(s redis.State) { states = append(states, s.Up) }))
-		l := newDiary()
-		l.wait(t.Context(), p, 200, 1)
-		time.Sleep(1000 * ms)
-		left := l.take()
-		assert.GreaterOrEqual(t, left[0], 100*ms)
-		assert.LessOrEqual(t, left[0], 140*ms)
-		for i := 1; i < len(left); i++ {
-			assert.Equal(t, 40*ms, left[i]-left[i-1])
-		}
-		assert.Equal(t, []bool{false}, states)
-		f.mu.Lock()
-		f.hangs = false
-		f.mu.Unlock()
-		time.Sleep(800 * ms)
-		synctest.Wait()
-		assert.Equal(t, []bool{false, true}, states)
-		l.take()
-		time.Sleep(time.Second)
-		left = l.take()
-		assert.InDelta(t, 100, len(left), 1)
-		for i := 1; i < len(left); i++ {
-			assert.InDelta(t, float64(10*ms), float64(left[i]-left[i-1]), float64(2*ms))
+		p := newProcess(t, &fake{hangs: true}, scheduler.PerSecond(100), 1, redis.FailClosed())
+		began := time.Now()
+		var unavailable *redis.UnavailableError
+		for range 100 {
+			require.ErrorAs(t, p.Wait(t.Context()), &unavailable)
+			assert.Equal(t, 100*ms, time.Since(began))
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -14,6 +15,17 @@ import (
 // ErrClosed is the error of what is asked of a closed limit. It matches, by [errors.Is],
 // what bears its name in the other packages of this module.
 var ErrClosed error = reason.New("redis", "closed", "closed")
+
+// What a zero value says at its first use.
+const (
+	zeroSchedule = "redis: zero Schedule: make one with New"
+	zeroQuota    = "redis: zero Quota: make one with NewFixedWindow or NewSlidingLog"
+)
+
+var (
+	errZeroGroup  = errors.New("redis: zero Group: make one with NewGroup")
+	errZeroShaper = errors.New("redis: zero Shaper: make one with NewShaper")
+)
 
 // errTimeout is what an operation ends with that has taken too long.
 var errTimeout error = timeoutError{}
@@ -42,6 +54,10 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 
 // Label returns "unavailable"; see [shaper.Refusal.Label].
 func (e *UnavailableError) Label() string { return "unavailable" }
+
+// WouldWait returns how often the store is looked for: a caller that comes again after that
+// long may be let through. A queue.Queue does, and is not given up for good.
+func (e *UnavailableError) WouldWait() time.Duration { return probeEvery }
 
 // Timeout reports whether the store gave no answer in time.
 func (e *UnavailableError) Timeout() bool {

@@ -26,7 +26,7 @@ import (
 // All keys share one view of whether Redis is away. It has no goroutine and no timer
 // while nobody waits, so it need not be closed.
 //
-// All methods are safe for concurrent use.
+// The zero Group refuses all calls. All methods are safe for concurrent use.
 type Group[K ~string] struct {
 	link   *link
 	prefix string
@@ -156,7 +156,10 @@ func (g *Group[K]) Close() error {
 func (g *Group[K]) acquire(key K) (*member, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed {
+	switch {
+	case g.config == nil:
+		return nil, errZeroGroup
+	case g.closed:
 		return nil, ErrClosed
 	}
 	m := g.members[key]

@@ -24,9 +24,10 @@ func TestGroupSharesEachKey(t *testing.T) {
 		r := scheduler.PerSecond(50)
 		var all sync.WaitGroup
 		var mu sync.Mutex
-		left := map[host][]time.Time{}
+		left := map[host]int{}
+		began := time.Now()
 		for range 2 {
-			g, err := redis.NewGroup[host](client(t, addr), "hosts", r, 1, redis.FailLocal(2), redis.WithTimeout(time.Second))
+			g, err := redis.NewGroup[host](client(t, addr), "hosts", r, 1, redis.FailLocal(2), redis.WithTimeout(patience))
 			require.NoError(t, err)
 			defer g.Close()
 			for i := range 60 {
@@ -35,20 +36,16 @@ func TestGroupSharesEachKey(t *testing.T) {
 					if !assert.NoError(t, g.Wait(t.Context(), key)) {
 						return
 					}
-					at := time.Now()
 					mu.Lock()
 					defer mu.Unlock()
-					left[key] = append(left[key], at)
+					// However late it is noticed, the n-th of a key leaves (n-1)T after the first.
+					assert.GreaterOrEqual(t, time.Since(began), r.For(int64(left[key])))
+					left[key]++
 				})
 			}
 		}
 		all.Wait()
-		require.Len(t, left, 3)
-		for _, at := range left {
-			sortTimes(at)
-			assert.Len(t, at, 40)
-			assertConforms(t, at, r, 1, 20*ms)
-		}
+		assert.Equal(t, map[host]int{"host 0": 40, "host 1": 40, "host 2": 40}, left)
 	})
 }
 
@@ -68,7 +65,7 @@ func TestGroupIsBounded(t *testing.T) {
 
 func TestGroupForgetsNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, addr string) {
-		g, err := redis.NewGroup[host](client(t, addr), "many", scheduler.PerMinute(1), 1, redis.FailLocal(1), redis.WithMaxKeys(10))
+		g, err := redis.NewGroup[host](client(t, addr), "many", scheduler.PerHour(1), 1, redis.FailLocal(1), redis.WithMaxKeys(10), redis.WithTimeout(patience))
 		require.NoError(t, err)
 		defer g.Close()
 		d, err := g.Allow(t.Context(), "x", 1)
@@ -80,7 +77,7 @@ func TestGroupForgetsNothing(t *testing.T) {
 		d, err = g.Allow(t.Context(), "x", 1)
 		require.NoError(t, err)
 		assert.False(t, d.OK)
-		assert.InDelta(t, 60, d.RetryAfter.Seconds(), 10)
+		assert.InDelta(t, 3600, d.RetryAfter.Seconds(), 300)
 		assert.LessOrEqual(t, g.Keys(), 10)
 	})
 }
@@ -95,7 +92,7 @@ func TestGroupOfManyKeys(t *testing.T) {
 		keys, err = strconv.Atoi(s)
 		require.NoError(t, err)
 	}
-	g, err := redis.NewGroup[host](c, "crowd", scheduler.PerSecond(1), 1, redis.FailLocal(1), redis.WithTimeout(time.Second),
+	g, err := redis.NewGroup[host](c, "crowd", scheduler.PerSecond(1), 1, redis.FailLocal(1), redis.WithTimeout(brief),
 		redis.WithOnChange(func(s redis.State) { t.Error(s.Err) }))
 	require.NoError(t, err)
 	before := runtime.NumGoroutine()
@@ -117,7 +114,7 @@ func TestGroupOfManyKeys(t *testing.T) {
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
 	t.Logf("%d keys in %v, %d MB in use", keys, time.Since(began), mem.HeapInuse>>20)
-	assert.Eventually(t, func() bool { return g.Keys() == 0 }, 5*time.Second, 50*ms)
-	assert.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+2 }, 5*time.Second, 50*ms)
-	assert.Eventually(t, func() bool { return c.DBSize(t.Context()).Val() == 0 }, 30*time.Second, 200*ms)
+	assert.Eventually(t, func() bool { return g.Keys() == 0 }, eventually, 50*ms)
+	assert.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+2 }, eventually, 50*ms)
+	assert.Eventually(t, func() bool { return c.DBSize(t.Context()).Val() == 0 }, eventually, 200*ms)
 }

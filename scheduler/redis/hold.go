@@ -6,6 +6,7 @@ import "time"
 // has all processes held until then; it does not wait for that. Of two holds the later
 // one stands.
 func (s *Schedule) Hold(until time.Time) {
+	s.mustBeMade()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.config.now()

@@ -28,6 +28,11 @@ local total = redis.call('ZSCORE', KEYS[1], 'used')
 if total then used = -1 - tonumber(total) end
 local function units(member) return tonumber(string.match(member, ' (%d+)$')) end
 
+-- A clock that was set back counts as no time passed: what left later than now has left
+-- just now.
+local later = redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. text(now), '+inf')
+for _, member in ipairs(later) do redis.call('ZADD', KEYS[1], text(now), member) end
+
 -- What has left a window ago counts no more.
 local old = redis.call('ZRANGEBYSCORE', KEYS[1], '0', text(now - window))
 if #old > 0 then
@@ -70,7 +75,7 @@ if granted == 0 and k > 0 then
   end
 end
 
-if granted + charge + back > 0 or #old > 0 then
+if granted + charge + back > 0 or #old + #later > 0 then
   if used > 0 then
     redis.call('ZADD', KEYS[1], text(-1 - used), 'used')
     redis.call('PEXPIRE', KEYS[1], text(math.ceil(window / 1000) + 1))

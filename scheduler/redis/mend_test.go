@@ -46,7 +46,7 @@ func TestReadOnly(t *testing.T) {
 	require.NoError(t, client(t, replica.Addr).Do(t.Context(), "REPLICAOF", host, port).Err())
 	require.Eventually(t, func() bool {
 		return client(t, replica.Addr).Set(t.Context(), "x", "y", 0).Err() != nil
-	}, 5*time.Second, 10*ms)
+	}, eventually, 10*ms)
 	var downs, ups atomic.Int64
 	sched, err := redis.New(client(t, replica.Addr), "x", scheduler.PerSecond(100), 1, redis.FailLocal(4), redis.WithOnChange(func(s redis.State) {
 		if s.Up {
@@ -149,10 +149,10 @@ func TestImpatientCallers(t *testing.T) {
 func TestOneNameManyKinds(t *testing.T) {
 	c := client(t, realServer(t).Addr)
 	away := redis.WithOnChange(func(s redis.State) { t.Error(s.Err) })
-	q, err := redis.NewFixedWindow(c, "n", 10, time.Hour, redis.FailClosed(), away)
+	q, err := redis.NewFixedWindow(c, "n", 10, time.Hour, redis.FailClosed(), away, redis.WithTimeout(patience))
 	require.NoError(t, err)
 	require.NoError(t, newShaper(t, q).Wait(t.Context()))
-	l, err := redis.NewSlidingLog(c, "n", 10, time.Hour, redis.FailClosed(), away)
+	l, err := redis.NewSlidingLog(c, "n", 10, time.Hour, redis.FailClosed(), away, redis.WithTimeout(patience))
 	require.NoError(t, err)
 	require.NoError(t, newShaper(t, l).Wait(t.Context()))
 	p := newSchedule(t, c, "n", scheduler.PerHour(1), 1, away)
@@ -197,13 +197,13 @@ func TestLongWay(t *testing.T) {
 // What left alone is counted without anybody asking.
 func TestQuotaCountsWhatLeftAlone(t *testing.T) {
 	srv := realServer(t)
-	q, err := redis.NewFixedWindow(client(t, srv.Addr), "q", 100, 24*time.Hour, redis.FailLocal(1), redis.WithTimeout(time.Second))
+	q, err := redis.NewFixedWindow(client(t, srv.Addr), "q", 100, 24*time.Hour, redis.FailLocal(1), redis.WithTimeout(patience))
 	require.NoError(t, err)
 	s := newShaper(t, q)
 	require.NoError(t, srv.Kill())
 	crowd(t, 50, func() error { return s.Wait(t.Context()) })
 	require.NoError(t, srv.Run())
-	require.Eventually(t, func() bool { return q.Stats().Used == 50 }, 3*time.Second, 10*ms)
+	require.Eventually(t, func() bool { return q.Stats().Used == 50 }, eventually, 10*ms)
 }
 
 // A deep line is served by runs after a hold and a pause as before.
@@ -288,9 +288,9 @@ func TestQuotaOfAnotherState(t *testing.T) {
 		c := client(t, addr)
 		require.NoError(t, c.Set(t.Context(), "sluice:{q}:window", "junk", 0).Err())
 		require.NoError(t, c.Set(t.Context(), "sluice:{q}:log", "junk", 0).Err())
-		fixed, err := redis.NewFixedWindow(c, "q", 10, time.Hour, redis.FailClosed())
+		fixed, err := redis.NewFixedWindow(c, "q", 10, time.Hour, redis.FailClosed(), redis.WithTimeout(patience))
 		require.NoError(t, err)
-		sliding, err := redis.NewSlidingLog(c, "q", 10, time.Hour, redis.FailClosed())
+		sliding, err := redis.NewSlidingLog(c, "q", 10, time.Hour, redis.FailClosed(), redis.WithTimeout(patience))
 		require.NoError(t, err)
 		assert.ErrorContains(t, newShaper(t, fixed).Wait(t.Context()), "no state of a quota")
 		assert.ErrorContains(t, newShaper(t, sliding).Wait(t.Context()), "WRONGTYPE")

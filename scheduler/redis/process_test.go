@@ -5,9 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
-	"strconv"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -22,12 +23,12 @@ import (
 	"github.com/sluice-go/sluice/shaper"
 )
 
-// outage returns how long servers are away: SLUICE_OUTAGE, or a second and a half.
+// outage returns how much longer than needed servers are away: SLUICE_OUTAGE, or nothing.
 func outage(t testing.TB) time.Duration {
 	t.Helper()
 	s := os.Getenv("SLUICE_OUTAGE")
 	if s == "" {
-		return 1500 * ms
+		return 0
 	}
 	d, err := time.ParseDuration(s)
 	require.NoError(t, err)
@@ -69,8 +70,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// runJob sends all it can until its input ends, and then prints when each call left, by
-// the true clock.
+// runJob sends all it can until its input ends, and prints each departure.
 func runJob(text string) error {
 	var j job
 	if err := json.Unmarshal([]byte(text), &j); err != nil {
@@ -82,39 +82,41 @@ func runJob(text string) error {
 	if err != nil {
 		return err
 	}
-	s, err := redis.NewShaper(sched, shaper.WithClock(skewed(j.Skew)), shaper.WithQueue(1<<20))
+	watched := redis.Watch(sched, j.Skew)
+	s, err := redis.NewShaper(watched, shaper.WithClock(skewed(j.Skew)))
 	if err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	var mu sync.Mutex
-	var left []int64
+	var printing sync.Mutex
 	var all sync.WaitGroup
 	for range j.Workers {
 		all.Go(func() {
-			var mine []int64
 			for s.Wait(ctx) == nil {
-				mine = append(mine, time.Now().UnixNano())
+				printing.Lock()
+				for _, d := range watched.Take() {
+					fmt.Println(d.At.UnixNano(), d.Late.Nanoseconds(), d.Alone)
+				}
+				printing.Unlock()
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			left = append(left, mine...)
 		})
 	}
 	_, _ = bufio.NewReader(os.Stdin).ReadByte()
 	stop()
 	all.Wait()
-	fmt.Fprintf(os.Stderr, "%+v\n", sched.Stats())
-	out := bufio.NewWriter(os.Stdout)
-	for _, at := range left {
-		fmt.Fprintln(out, at)
-	}
-	return out.Flush()
+	return s.Close()
 }
 
-// start runs a job in a process of its own. What it returns ends it and tells when calls
-// left.
-func (j job) start(t *testing.T) func() []time.Time {
+// A running is a process that does a job.
+type running struct {
+	end func() // ends it, and returns when all that it printed has been read
+
+	mu   sync.Mutex
+	left []redis.Departure
+}
+
+// start runs a job in a process of its own.
+func (j job) start(t *testing.T) *running {
 	t.Helper()
 	text, err := json.Marshal(j)
 	require.NoError(t, err)
@@ -126,19 +128,39 @@ func (j job) start(t *testing.T) func() []time.Time {
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
-	return func() []time.Time {
-		require.NoError(t, in.Close())
-		var left []time.Time
-		for lines := bufio.NewScanner(out); lines.Scan(); {
-			ns, err := strconv.ParseInt(lines.Text(), 10, 64)
-			require.NoError(t, err, lines.Text())
-			left = append(left, time.Unix(0, ns))
+	p := &running{}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		p.read(t, out)
+	}()
+	p.end = sync.OnceFunc(func() {
+		_ = in.Close()
+		<-read
+		assert.NoError(t, cmd.Wait())
+	})
+	t.Cleanup(p.end)
+	return p
+}
+
+func (p *running) read(t *testing.T, out io.Reader) {
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		var at, late int64
+		var alone bool
+		if _, err := fmt.Sscan(lines.Text(), &at, &late, &alone); err != nil {
+			t.Errorf("%q: %v", lines.Text(), err)
+			continue
 		}
-		require.NoError(t, cmd.Wait())
-		sortTimes(left)
-		return left
+		p.mu.Lock()
+		p.left = append(p.left, redis.Departure{At: time.Unix(0, at), Late: time.Duration(late), Alone: alone})
+		p.mu.Unlock()
 	}
+}
+
+func (p *running) departures() []redis.Departure {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.left)
 }
 
 // between returns those of an ordered list that lie in a span.
@@ -153,98 +175,55 @@ func between(left []time.Time, from, to time.Time) []time.Time {
 }
 
 // Four processes, clocks that are wrong by up to 5 s, a server that forgets its scripts,
-// hangs and dies. SLUICE_OUTAGE=10s makes the outages that long.
+// hangs and dies: what leaves keeps the limit, and all go on in each state. The rates are
+// those of TestFourShareThroughOutages. SLUICE_OUTAGE=10s makes the outages longer by that.
 func TestFourProcesses(t *testing.T) {
 	srv := realServer(t)
 	c := client(t, srv.Addr)
-	const processes = 4
 	r := scheduler.PerSecond(100)
-	// A round trip, and goroutines and processes that come late, on a busy machine.
-	const slack = 60 * ms
-	var ends []func() []time.Time
-	for i := range processes {
-		skew := []time.Duration{5 * time.Second, -5 * time.Second, 0, 3 * time.Second}[i]
-		ends = append(ends, job{Addr: srv.Addr, PerSecond: 100, Processes: processes, Skew: skew, Workers: 20, Timeout: 200 * ms}.start(t))
+	var processes []*running
+	for _, skew := range []time.Duration{5 * time.Second, -5 * time.Second, 0, 3 * time.Second} {
+		processes = append(processes, job{Addr: srv.Addr, PerSecond: 100, Processes: 4, Skew: skew, Workers: 20, Timeout: 500 * ms}.start(t))
 	}
-	for c.DBSize(t.Context()).Val() == 0 {
-		time.Sleep(ms)
+	// awaitMore waits until each of them has let n more leave, alone or in slots.
+	awaitMore := func(n int, alone bool) {
+		t.Helper()
+		count := func(p *running) (n int) {
+			for _, d := range p.departures() {
+				if d.Alone == alone {
+					n++
+				}
+			}
+			return n
+		}
+		had := make([]int, len(processes))
+		for i, p := range processes {
+			had[i] = count(p)
+		}
+		for i, p := range processes {
+			require.Eventually(t, func() bool { return count(p) >= had[i]+n }, eventually, 5*ms)
+		}
 	}
-	type span struct{ from, to time.Time }
-	var up, down []span
-	phase := func(d time.Duration) {
-		from := time.Now()
-		time.Sleep(d / 2)
+	awaitMore(20, false)
+	kill := func() { require.NoError(t, srv.Kill()) }
+	for _, away := range []struct {
+		begin func()
+		end   func() error
+	}{{kill, srv.Run}, {func() { stop(t, srv) }, srv.Continue}} {
 		require.NoError(t, c.ScriptFlush(t.Context()).Err())
-		time.Sleep(d / 2)
-		up = append(up, span{from, time.Now()})
-	}
-	time.Sleep(500 * ms)
-	phase(2 * time.Second)
-	for _, away := range []struct{ begin, end func() error }{{srv.Stop, srv.Continue}, {srv.Kill, srv.Run}} {
-		from := time.Now()
-		require.NoError(t, away.begin())
+		awaitMore(20, false)
+		away.begin()
+		awaitMore(10, true)
 		time.Sleep(outage(t))
-		to := time.Now()
 		require.NoError(t, away.end())
-		down = append(down, span{from, to})
-		time.Sleep(time.Second)
-		phase(2 * time.Second)
+		awaitMore(20, false)
 	}
-
-	var merged []time.Time
-	each := make([][]time.Time, processes)
-	for i, end := range ends {
-		each[i] = end()
-		merged = append(merged, each[i]...)
+	var merged []redis.Departure
+	for _, p := range processes {
+		p.end()
+		left := p.departures()
+		assertAlone(t, left, scheduler.PerSecond(25))
+		merged = append(merged, left...)
 	}
-	sortTimes(merged)
-	for i, u := range up {
-		in := between(merged, u.from, u.to)
-		assertConforms(t, in, r, 1, 5*ms+slack)
-		t.Logf("up %d: %d in %v", i, len(in), u.to.Sub(u.from))
-		assert.Greater(t, float64(len(in)), 0.85*100*u.to.Sub(u.from).Seconds())
-		for k := range each {
-			share := float64(len(between(each[k], u.from, u.to))) / float64(len(in))
-			assert.InDelta(t, 0.25, share, 0.05, "process %d", k)
-		}
-	}
-	for i, d := range down {
-		// All have noticed after their timeout and what they had in hand.
-		from := d.from.Add(400 * ms)
-		for k := range each {
-			in := between(each[k], from, d.to)
-			t.Logf("down %d: process %d: %d in %v", i, k, len(in), d.to.Sub(from))
-			assertConforms(t, in, scheduler.PerSecond(25), 1, 5*ms+slack)
-		}
-		in := between(merged, from, d.to)
-		assert.Greater(t, float64(len(in)), 0.7*100*d.to.Sub(from).Seconds())
-	}
-	// From the first to the last, with all comings and goings: one more for each process
-	// that went its own way.
-	assertConforms(t, merged, r, 1+processes, 5*ms+slack)
-}
-
-// At full load Redis sees one step per run.
-func TestStepsPerCall(t *testing.T) {
-	srv := realServer(t)
-	c := client(t, srv.Addr)
-	var ends []func() []time.Time
-	for range 4 {
-		ends = append(ends, job{Addr: srv.Addr, PerSecond: 10_000, Processes: 4, Workers: 1000, Timeout: time.Second}.start(t))
-	}
-	for c.DBSize(t.Context()).Val() == 0 {
-		time.Sleep(ms)
-	}
-	time.Sleep(500 * ms)
-	from, before := time.Now(), calls(t, c, "evalsha", "eval")
-	time.Sleep(time.Second)
-	to, after := time.Now(), calls(t, c, "evalsha", "eval")
-	var left int
-	for _, end := range ends {
-		left += len(between(end(), from, to))
-	}
-	seconds := to.Sub(from).Seconds()
-	t.Logf("%.0f calls/s, %.0f steps/s", float64(left)/seconds, float64(after-before)/seconds)
-	assert.LessOrEqual(t, float64(after-before)/seconds, 200.0)
-	assert.Greater(t, float64(left)/seconds, 5000.0)
+	assertShared(t, merged, r, 1)
 }

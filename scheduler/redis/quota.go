@@ -36,6 +36,8 @@ var (
 // has it count for all once Redis is back. So the limit can be exceeded by an outage; a
 // quota that must not be wants [FailClosed].
 //
+// The zero Quota panics when it is used.
+//
 // All methods are safe for concurrent use, and none waits for the network. A Quota that
 // nobody asks, and that has counted all, has no goroutine and no timer, so it need not be
 // closed.
@@ -141,8 +143,18 @@ func newQuota(client goredis.UniversalClient, name, kind string, limit int64, wi
 	return &Quota{link: l, keys: newKeyring(name, kind), limit: limit, window: window, policy: p, config: c, size: 1}, nil
 }
 
+// mustBeMade panics if q is a zero value.
+func (q *Quota) mustBeMade() {
+	if q.config == nil {
+		panic(zeroQuota)
+	}
+}
+
 // MaxCost returns the limit.
-func (q *Quota) MaxCost() int64 { return q.limit }
+func (q *Quota) MaxCost() int64 {
+	q.mustBeMade()
+	return q.limit
+}
 
 // Notify implements the optional part of [scheduler.Scheduler].
 func (q *Quota) Notify(again func()) {
@@ -163,6 +175,7 @@ func (q *Quota) Stats() Stats {
 // Next implements [scheduler.Scheduler]. It never waits: for calls that have no unit yet
 // it has some taken, and answers with a guess.
 func (q *Quota) Next(t time.Time, ahead, n int64) time.Time {
+	q.mustBeMade()
 	ahead, n = max(ahead, 0), max(n, 1)
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -235,6 +248,7 @@ func (q *Quota) expireLocked(now time.Time) {
 
 // Commit implements [scheduler.Scheduler].
 func (q *Quota) Commit(due, left time.Time, n int64) {
+	q.mustBeMade()
 	n = max(n, 1)
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -273,6 +287,7 @@ func (q *Quota) useLocked(n int64) {
 // it, and lets nothing leave any more. What left alone is not counted if Redis is away
 // still. It always returns nil. Closing twice is fine.
 func (q *Quota) Close() error {
+	q.mustBeMade()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {

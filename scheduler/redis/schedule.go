@@ -33,6 +33,8 @@ import (
 // reserved for a line in which somebody waits, so [shaper.Shaper.Allow] says yes only to
 // what is in hand; ask [Schedule.Allow].
 //
+// The zero Schedule panics when it is used.
+//
 // All methods are safe for concurrent use, and none but [Schedule.Allow] waits for the
 // network. A Schedule that nobody asks has no goroutine and no timer, so it need not be
 // closed; one that has yet to tell Redis of a hold, or of units that left without a slot,
@@ -133,6 +135,13 @@ func newSchedule(l *link, keys keyring, r scheduler.Rate, burst int64, p Policy,
 	}, nil
 }
 
+// mustBeMade panics if s is a zero value.
+func (s *Schedule) mustBeMade() {
+	if s.config == nil {
+		panic(zeroSchedule)
+	}
+}
+
 // Rate returns the rate that all processes share.
 func (s *Schedule) Rate() scheduler.Rate { return s.rate }
 
@@ -140,11 +149,17 @@ func (s *Schedule) Rate() scheduler.Rate { return s.rate }
 func (s *Schedule) Burst() int64 { return s.burst }
 
 // Tolerance returns J, after which an unused slot is let go.
-func (s *Schedule) Tolerance() time.Duration { return s.config.tolerance }
+func (s *Schedule) Tolerance() time.Duration {
+	s.mustBeMade()
+	return s.config.tolerance
+}
 
 // MaxCost returns what one step can reserve at the most: 2^31 - 1 units, or those of 71
 // years.
-func (s *Schedule) MaxCost() int64 { return s.pace.maxUnits() }
+func (s *Schedule) MaxCost() int64 {
+	s.mustBeMade()
+	return s.pace.maxUnits()
+}
 
 // Notify implements the optional part of [scheduler.Scheduler].
 func (s *Schedule) Notify(again func()) {
@@ -165,6 +180,7 @@ func (s *Schedule) Stats() Stats {
 // Next implements [scheduler.Scheduler]. It never waits: for calls without a slot it has
 // some reserved, and answers with a guess.
 func (s *Schedule) Next(t time.Time, ahead, n int64) time.Time {
+	s.mustBeMade()
 	ahead, n = max(ahead, 0), max(n, 1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -253,6 +269,7 @@ func (s *Schedule) nextLocked(now, t time.Time, ahead, n int64) time.Time {
 
 // Commit implements [scheduler.Scheduler].
 func (s *Schedule) Commit(due, left time.Time, n int64) {
+	s.mustBeMade()
 	n = max(n, 1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -280,6 +297,7 @@ func (s *Schedule) Commit(due, left time.Time, n int64) {
 // Forfeit gives up what was saved up until t, as [scheduler.GCRA.Forfeit] does: after
 // the first call behind a gate the others leave one T apart.
 func (s *Schedule) Forfeit(t time.Time, keep int64) {
+	s.mustBeMade()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.burst == 1 {
@@ -311,6 +329,7 @@ func (s *Schedule) Forfeit(t time.Time, keep int64) {
 // Close hands back what is reserved, without waiting for it, and lets nothing leave any
 // more. It always returns nil. Closing twice is fine.
 func (s *Schedule) Close() error {
+	s.mustBeMade()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

@@ -19,6 +19,18 @@ import (
 
 const ms = time.Millisecond
 
+const (
+	// patience is the timeout of a limit that shall take no busy machine for a server that
+	// is away.
+	patience = 10 * time.Second
+	// brief is one for tests that wait until what a request was told has expired, three
+	// timeouts later.
+	brief = 2 * time.Second
+	// eventually is how long a test waits for what comes in a moment: so long that only
+	// what never comes is missed.
+	eventually = time.Minute
+)
+
 // realServer starts a server for this test, or skips the test.
 func realServer(t testing.TB, args ...string) *redisserver.Server {
 	t.Helper()
@@ -29,6 +41,16 @@ func realServer(t testing.TB, args ...string) *redisserver.Server {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
+}
+
+// stop has a server hang, or skips the test where that cannot be.
+func stop(t testing.TB, s *redisserver.Server) {
+	t.Helper()
+	err := s.Stop()
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
 }
 
 // client returns one as users make it.
@@ -48,7 +70,7 @@ func onEach(t *testing.T, f func(t *testing.T, addr string)) {
 // newSchedule returns one that is patient, as a busy machine is slow.
 func newSchedule(t testing.TB, c goredis.UniversalClient, name string, r scheduler.Rate, burst int64, opts ...redis.Option) *redis.Schedule {
 	t.Helper()
-	opts = append([]redis.Option{redis.WithTimeout(time.Second)}, opts...)
+	opts = append([]redis.Option{redis.WithTimeout(patience)}, opts...)
 	s, err := redis.New(c, name, r, burst, redis.FailLocal(4), opts...)
 	require.NoError(t, err)
 	return s

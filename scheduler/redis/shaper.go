@@ -13,7 +13,7 @@ import (
 // [*UnavailableError]. Start with [NewShaper]. With the other policies it is a plain
 // Shaper.
 //
-// All methods are safe for concurrent use.
+// The zero Shaper refuses all calls. All methods are safe for concurrent use.
 type Shaper struct {
 	*shaper.Shaper
 	store Shared
@@ -27,6 +27,9 @@ type Shared interface {
 	// never are, or why they are refused now.
 	guard() (context.Context, error)
 
+	// shut reports whether it was closed, and lets nothing leave any more.
+	shut() bool
+
 	// Close hands back what is reserved, without waiting for it.
 	Close() error
 }
@@ -35,6 +38,9 @@ type Shared interface {
 // owns from then on. See [shaper.NewFrom] for the options and errors. A quota that stands
 // beside it, by [shaper.WithLimits], has calls wait where it would refuse them alone.
 func NewShaper(s Shared, opts ...shaper.Option) (*Shaper, error) {
+	if s == nil {
+		return nil, errors.New("redis: schedule nil: must be a Schedule or a Quota")
+	}
 	sh, err := shaper.NewFrom(s, opts...)
 	if err != nil {
 		return nil, err
@@ -42,7 +48,8 @@ func NewShaper(s Shared, opts ...shaper.Option) (*Shaper, error) {
 	return &Shaper{sh, s}, nil
 }
 
-// Wait is [shaper.Shaper.Wait], which may return an [*UnavailableError] besides.
+// Wait is [shaper.Shaper.Wait], which may return an [*UnavailableError] besides, and
+// [ErrClosed] if the schedule was closed on its own.
 func (s *Shaper) Wait(ctx context.Context) error { return s.WaitN(ctx, 1) }
 
 // WaitN is [shaper.Shaper.WaitN], which may return an [*UnavailableError] besides.
@@ -73,15 +80,21 @@ func (s *Shaper) Acquire(ctx context.Context, cost int) error {
 
 // Close is [shaper.Shaper.Close], which also closes the schedule.
 func (s *Shaper) Close() error {
+	if s.store == nil {
+		return errZeroShaper
+	}
 	return errors.Join(s.Shaper.Close(), s.store.Close())
 }
 
 // guarded runs wait with a context that ends when the store goes away, too.
 func (s *Shaper) guarded(ctx context.Context, wait func(context.Context) error) error {
+	if s.store == nil {
+		return errZeroShaper
+	}
 	down, refused := s.store.guard()
 	switch {
 	case ctx.Err() != nil || refused == nil && down == nil:
-		return wait(ctx)
+		return s.explain(wait(ctx))
 	case refused != nil:
 		return refused
 	}
@@ -93,7 +106,22 @@ func (s *Shaper) guarded(ctx context.Context, wait func(context.Context) error) 
 	if why := context.Cause(both); errors.Is(err, context.Canceled) && ctx.Err() == nil && why != nil {
 		return why
 	}
+	return s.explain(err)
+}
+
+// explain says of a refusal for want of time that the schedule was closed, if it was: the
+// wait that it tells has no end.
+func (s *Shaper) explain(err error) error {
+	if later, ok := errors.AsType[*shaper.Refusal](err); ok && later.Delay > 0 && s.store.shut() {
+		return ErrClosed
+	}
 	return err
+}
+
+func (s *Schedule) shut() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
 }
 
 func (s *Schedule) guard() (context.Context, error) {

@@ -47,11 +47,12 @@ if s_tat then
     if frac > 0 then tat = tat + 1 end
     frac = 0
   end
-  -- A clock that was set back counts as no time passed: whoever waits is not locked
-  -- out for as long as the step.
+  -- A clock that was set back counts as no time passed: a call that waits is not locked
+  -- out for as long as the step. That is written down whatever becomes of this call, or
+  -- time would not pass for the next one either.
   local ahead = tonumber(s_now) - now
   if ahead > 0 then
-    tat, hold = tat - ahead, math.max(hold - ahead, 0)
+    tat, hold, changed = tat - ahead, math.max(hold - ahead, 0), true
   end
 else
   -- The key has expired, or was lost. Whoever asks may know what it said, and when: if

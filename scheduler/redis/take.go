@@ -230,3 +230,9 @@ func (q *Quota) guard() (context.Context, error) {
 	q.planLocked(q.config.now(), 0, 0)
 	return nil, why
 }
+
+func (q *Quota) shut() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.closed
+}

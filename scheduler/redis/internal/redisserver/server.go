@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -67,7 +66,7 @@ func (s *Server) Run() error {
 	if err := s.cmd.Start(); err != nil {
 		return err
 	}
-	for range 500 {
+	for range 3000 {
 		if s.ping() {
 			return nil
 		}
@@ -92,12 +91,6 @@ func (s *Server) ping() bool {
 	n, _ := c.Read(buf)
 	return strings.HasPrefix(string(buf[:n]), "+PONG")
 }
-
-// Stop makes the process hang, with all its connections, until [Server.Continue].
-func (s *Server) Stop() error { return s.cmd.Process.Signal(syscall.SIGSTOP) }
-
-// Continue lets it go on.
-func (s *Server) Continue() error { return s.cmd.Process.Signal(syscall.SIGCONT) }
 
 // Kill ends the process at once, and with it all that it knew.
 func (s *Server) Kill() error {

@@ -1,0 +1,122 @@
+package redis_test
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/scheduler"
+	"github.com/sluice-go/sluice/scheduler/redis"
+	"github.com/sluice-go/sluice/shaper"
+)
+
+// A scripted is a store in a bubble that runs the script itself, on a server without a
+// socket whose clock is that of the bubble.
+type scripted struct {
+	trip   time.Duration // there and back
+	server *miniredis.Miniredis
+	client *goredis.Client
+
+	mu    sync.Mutex
+	hangs bool
+	fails error
+	steps int
+}
+
+func newScripted(t *testing.T, trip time.Duration) *scripted {
+	t.Helper()
+	server := miniredis.NewMiniRedis()
+	server.ClockTTL(true)
+	client := goredis.NewClient(&goredis.Options{
+		Addr:   "127.0.0.1:1", // is not dialled, and not looked up as a name would be
+		Dialer: func(context.Context, string, string) (net.Conn, error) { return server.Dial() },
+	})
+	t.Cleanup(func() {
+		require.NoError(t, client.Close())
+		server.Close()
+	})
+	return &scripted{trip: trip, server: server, client: client}
+}
+
+// set has the store hang, fail or answer, from now on.
+func (s *scripted) set(hangs bool, fails error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hangs, s.fails = hangs, fails
+}
+
+func (s *scripted) eval(ctx context.Context, keys []string, args []any) ([]int64, error) {
+	s.mu.Lock()
+	hangs, fails := s.hangs, s.fails
+	s.steps++
+	s.mu.Unlock()
+	time.Sleep(s.trip / 2)
+	defer time.Sleep(s.trip - s.trip/2)
+	switch {
+	case hangs:
+		<-ctx.Done()
+		return nil, ctx.Err()
+	case fails != nil:
+		return nil, fails
+	}
+	return redis.StepScript.Run(ctx, s.client, keys, args...).Int64Slice()
+}
+
+func (s *scripted) stepsTaken() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.steps
+}
+
+// A member is one of several processes that share a limit in a bubble, each with a clock
+// of its own.
+type member struct {
+	line     *redis.Shaper
+	schedule *redis.Schedule
+	diary    *diary
+}
+
+func (s *scripted) join(t *testing.T, r scheduler.Rate, burst int64, p redis.Policy, skew time.Duration, opts ...redis.Option) member {
+	t.Helper()
+	sched, err := redis.NewFake(s.eval, "shared", r, burst, p, append(opts, redis.WithSkew(skew))...)
+	require.NoError(t, err)
+	line, err := redis.NewShaper(sched, shaper.WithClock(skewed(skew)), shaper.WithQueue(100_000))
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, line.Close())
+		time.Sleep(time.Second) // what is handed back is on its way
+	})
+	return member{line, sched, newDiary()}
+}
+
+// call has callers that each wait again once they have left, until ctx ends.
+func (m member) call(ctx context.Context, callers int) {
+	for range callers {
+		go func() {
+			for m.line.Wait(ctx) == nil {
+				m.diary.note()
+			}
+		}()
+	}
+}
+
+// joinFour has four processes, whose clocks are wrong by up to 5 s, share a limit, with so
+// many callers each, until the test ends.
+func (s *scripted) joinFour(t *testing.T, r scheduler.Rate, callers int) []member {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var all []member
+	for _, skew := range []time.Duration{5 * time.Second, -5 * time.Second, 0, 3 * time.Second} {
+		m := s.join(t, r, 1, redis.FailLocal(4), skew)
+		m.call(ctx, callers)
+		all = append(all, m)
+	}
+	t.Cleanup(cancel)
+	return all
+}
