@@ -212,7 +212,7 @@ func (s *Shaper) joinLocked(now, deadline time.Time, cost int64, place bool) (*c
 			return nil, s.refuseLocked(ErrDeadline, cost, delay)
 		}
 	}
-	if backlog == never {
+	if s.gcra == nil && backlog == never { // under a GCRA every call leaves at last
 		return nil, s.refuseLocked(ErrQueueFull, cost, delay)
 	}
 
