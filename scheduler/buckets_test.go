@@ -156,7 +156,7 @@ func TestBucketsRefuseACostThatNeverFits(t *testing.T) {
 		assert.EqualValues(t, 5, s.MaxCost(), name)
 		ok, wait := scheduler.Allow(s, origin, 6)
 		assert.False(t, ok, name)
-		assert.EqualValues(t, math.MaxInt64, wait, name)
+		assert.Equal(t, time.Duration(math.MaxInt64), wait, name)
 		ok, _ = scheduler.Allow(s, origin, 5)
 		assert.True(t, ok, "%s: a cost that fits exactly passes, and nothing is wedged", name)
 	}

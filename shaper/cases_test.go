@@ -5,6 +5,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -435,12 +436,14 @@ func TestCaseC06OverflowNeverMeansNow(t *testing.T) {
 		r.submit(func() error { return s.WaitN(t.Context(), 199_998) }) // 547 years
 		s.Resume()
 		late := r.wait(t.Context(), s)
-		assert.EqualValues(t, math.MaxInt64, s.Delay(), "saturated")
+		assert.Equal(t, time.Duration(math.MaxInt64), s.Delay(), "saturated")
 		pass(24 * time.Hour) // the big one has left and is paid off now
 		pass(1000 * time.Hour)
 		assert.False(t, late.ended)
-		huge := r.submit(func() error { return s.WaitN(t.Context(), math.MaxInt) })
-		assert.ErrorIs(t, huge.err, shaper.ErrQueueFull)
+		if strconv.IntSize == 64 { // a cost of 32 bits overflows nothing
+			huge := r.submit(func() error { return s.WaitN(t.Context(), math.MaxInt) })
+			assert.ErrorIs(t, huge.err, shaper.ErrQueueFull)
+		}
 		require.NoError(t, s.Close())
 	})
 }
