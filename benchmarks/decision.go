@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -66,7 +67,8 @@ func measureDecision(op func() bool, goroutines int, d time.Duration) (sample, e
 				{"allocs/op", float64(allocs / uint64(n))},
 			}, nil
 		}
-		n = min(100*n, max(2*n, int(float64(n)*float64(d)/float64(elapsed))))
+		more := min(100, max(2, float64(d)/float64(elapsed)))
+		n = int(min(more*float64(n), math.MaxInt32)) // an int may have 32 bits
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 // Callers that race without the lock, while others change the rate, hold the line, wait
 // and give up, get no unit more than the schedule has, and each is counted.
 func TestRacersShareOneSchedule(t *testing.T) {
+	skipWithoutPreemption(t)
 	const burst, perSecond = 3, 50_000
 	s := newShaper(t, scheduler.PerSecond(perSecond), shaper.WithBurst(burst), shaper.WithTolerance(0))
 	began := time.Now()

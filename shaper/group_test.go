@@ -297,6 +297,7 @@ func TestSpecialKeysAreRemembered(t *testing.T) {
 
 // Callers of few keys race for more keys than there is room for.
 func TestGroupConcurrently(t *testing.T) {
+	skipWithoutPreemption(t)
 	const perSecond = 2000
 	g := newGroup[int](t, scheduler.PerSecond(perSecond), shaper.WithMaxKeys(8), shaper.WithTolerance(0))
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)

@@ -19,6 +19,7 @@ import (
 // intervals after the start, while others give up, the line pauses and the rate changes
 // to the same one.
 func TestPreciseReleasesAreNeverEarly(t *testing.T) {
+	skipWithoutPreemption(t)
 	const perSecond, callers = 5000, 64
 	for name, opts := range map[string][]shaper.Option{
 		"precise":      {shaper.WithPreciseTiming()},

@@ -329,13 +329,16 @@ func TestPromise9ResumesEvenly(t *testing.T) {
 
 func TestPromise10IdleIsFree(t *testing.T) {
 	const shapers = 100
-	before := runtime.NumGoroutine()
+	before := 0
 	collected := make(chan struct{}, shapers)
-	for range shapers {
+	for i := range shapers {
 		s := newShaper(t, scheduler.PerSecond(1000))
 		require.NoError(t, s.Wait(t.Context()))
 		require.NoError(t, s.Wait(t.Context())) // this one waits, on a timer
 		runtime.AddCleanup(s, func(struct{}) { collected <- struct{}{} }, struct{}{})
+		if i == 0 { // in WebAssembly the process starts a goroutine for its first timer
+			before = runtime.NumGoroutine()
+		}
 	}
 	assert.LessOrEqual(t, runtime.NumGoroutine(), before, "goroutines while idle")
 	for range shapers { // dropped without Close, nothing holds them

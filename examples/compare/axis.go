@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"math/bits"
 	"time"
 )
@@ -47,7 +48,7 @@ func (a *axis) show(first, last time.Duration) int {
 	if group := a.perWindow / 5; group > 0 && a.perWindow%5 == 0 {
 		a.first -= a.first % group
 	}
-	a.slots = int(a.number(last)-a.first) + 1
+	a.slots = int(min(a.number(last)-a.first+1, math.MaxInt32)) // an int may have 32 bits
 	return a.slots
 }
 

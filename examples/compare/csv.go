@@ -132,7 +132,7 @@ func parseSeconds(text string) (time.Duration, error) {
 	at, err := time.ParseDuration(text + "s")
 	switch {
 	case err != nil && strings.Trim(text, "0123456789") == "" && text != "", at > maxSeconds*time.Second:
-		return 0, fmt.Errorf("must be at most %d", maxSeconds)
+		return 0, fmt.Errorf("must be at most %d", int64(maxSeconds))
 	case err != nil:
 		return 0, errors.New("must be a number such as 0, 12 or 1.25")
 	}

@@ -80,7 +80,7 @@ func TestLabelsStandBelowTheirSlots(t *testing.T) {
 }
 
 func TestMulDiv(t *testing.T) {
-	const most = 1<<63 - 1
+	const most int64 = 1<<63 - 1
 	assert.EqualValues(t, 6, mulDiv(4, 3, 2))
 	assert.EqualValues(t, most, mulDiv(most, most, most))
 	assert.EqualValues(t, most-1, mulDiv(most, most-1, most))

@@ -13,6 +13,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -169,7 +170,7 @@ func (w *work) failed(err error) {
 func (w *work) report() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	slices.SortStableFunc(w.started, func(a, b start) int { return int(a.at - b.at) })
+	slices.SortStableFunc(w.started, func(a, b start) int { return cmp.Compare(a.at, b.at) })
 	inOrder := slices.IsSortedFunc(w.started, func(a, b start) int { return a.job - b.job })
 	fmt.Fprintf(w.out, "started   %d of %d, in order: %v, at most %d at a time\n",
 		len(w.started), w.jobs, inOrder, w.most)
