@@ -61,7 +61,7 @@ func New(r scheduler.Rate, opts ...Option) (*Shaper, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newShaper(pacer, c, newTimebase(c.clock), &stock{timed: c.timed()}), nil
+	return newShaper(pacer, c, newTimebase(c.clock, pacer.Tolerance()), &stock{timed: c.timed()}), nil
 }
 
 // NewFrom returns a Shaper that lets calls leave when the schedule says so. The
@@ -85,7 +85,7 @@ func NewFrom(s scheduler.Scheduler, opts ...Option) (*Shaper, error) {
 	if err := c.forGroups(); err != nil {
 		return nil, err
 	}
-	return newShaper(s, c, newTimebase(c.clock), &stock{timed: c.timed()}), nil
+	return newShaper(s, c, newTimebase(c.clock, toleranceOf(s)), &stock{timed: c.timed()}), nil
 }
 
 func newShaper(pacer scheduler.Scheduler, c config, base timebase, stock *stock) *Shaper {
@@ -107,9 +107,7 @@ func newShaper(pacer scheduler.Scheduler, c config, base timebase, stock *stock)
 	if len(c.limits) > 0 {
 		s.sched = scheduler.All(append([]scheduler.Scheduler{pacer}, c.limits...)...)
 	}
-	if tolerant, ok := s.sched.(interface{ Tolerance() time.Duration }); ok {
-		s.late.tolerance = tolerant.Tolerance()
-	}
+	s.late.tolerance = toleranceOf(s.sched)
 	s.gcra, _ = s.sched.(*scheduler.GCRA)
 	s.alarm = c.newAlarm(s.dispatch)
 	if changing, ok := s.sched.(interface{ Notify(again func()) }); ok {
