@@ -80,7 +80,9 @@ func (r *toleranceRun) play() {
 }
 
 // upTo returns a time of up to n intervals.
-func (r *toleranceRun) upTo(n int64) time.Duration { return time.Duration(r.rng.Int64N(n * int64(r.t0))) }
+func (r *toleranceRun) upTo(n int64) time.Duration {
+	return time.Duration(r.rng.Int64N(n * int64(r.t0)))
+}
 
 // cost returns that of a call; some are above the burst.
 func (r *toleranceRun) cost() int {
