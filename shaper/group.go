@@ -69,11 +69,11 @@ func NewGroup[K comparable](r scheduler.Rate, opts ...Option) (*Group[K], error)
 	}
 	g.rates.Store(&rates[K]{of})
 	g.config = c
-	g.time = newTimebase(c.clock)
 	g.stock.timed = c.timed()
 	if g.usual, err = c.newClass(r); err != nil {
 		return nil, err
 	}
+	g.time = newTimebase(c.clock, g.usual.fresh.Tolerance())
 	g.shards = make([]shard[K], shardsFor(g.keys.most))
 	for i := range g.shards {
 		g.shards[i].group = g

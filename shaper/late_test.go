@@ -10,6 +10,15 @@ import (
 // function says.
 func lateClock(by func() time.Duration) clock.Clock { return late{clock.New(), by} }
 
+// lateOnce is the clock of the bubble, but the first timer that is set fires late.
+func lateOnce(by time.Duration) clock.Clock {
+	return lateClock(func() time.Duration {
+		once := by
+		by = 0
+		return once
+	})
+}
+
 type late struct {
 	clock.Clock
 	by func() time.Duration

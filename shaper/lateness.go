@@ -1,6 +1,10 @@
 package shaper
 
-import "time"
+import (
+	"time"
+
+	"github.com/sluice-go/sluice/scheduler"
+)
 
 // A lateness is what late timers have done to the line, and how far a call may go back for
 // it. It is pure: time is an argument. With timers that are on time it changes nothing.
@@ -41,3 +45,11 @@ func (l *lateness) claim(now time.Time) time.Time {
 
 // end lets no further call claim anything.
 func (l *lateness) end() { l.by = 0 }
+
+// toleranceOf returns the tolerance of a schedule, 0 if it tells none.
+func toleranceOf(s scheduler.Scheduler) time.Duration {
+	if tolerant, ok := s.(interface{ Tolerance() time.Duration }); ok {
+		return max(tolerant.Tolerance(), 0)
+	}
+	return 0
+}

@@ -89,8 +89,10 @@ func WithLimits(more ...scheduler.Scheduler) Option {
 
 // WithClock makes the Shaper live by a clock of its user, such as
 // [clock.NewMock], in place of the system's. Deadlines of contexts are read on
-// that clock, too: make them with its WithTimeout. A step back of the clock counts
-// as no time passed.
+// that clock, too: make them with its WithTimeout. A step back that is shorter than the
+// tolerance (5 ms where that is 0) holds the calls until the clock has caught up, so a
+// clock whose readings differ by less lets none leave early. A longer one counts as no
+// time passed.
 //
 // Tests that run in a [testing/synctest] bubble need no such clock.
 func WithClock(cl clock.Clock) Option {

@@ -65,7 +65,7 @@ func New(r scheduler.Rate, opts ...Option) (*Shaper, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newShaper(pacer, c, newTimebase(c.clock), &stock{timed: c.timed()}), nil
+	return newShaper(pacer, c, newTimebase(c.clock, pacer.Tolerance()), &stock{timed: c.timed()}), nil
 }
 
 // NewFrom returns a Shaper that lets calls leave when the schedule says so: one of package
@@ -95,7 +95,7 @@ func NewFrom(s scheduler.Scheduler, opts ...Option) (*Shaper, error) {
 	if err := c.forGroups(); err != nil {
 		return nil, err
 	}
-	return newShaper(s, c, newTimebase(c.clock), &stock{timed: c.timed()}), nil
+	return newShaper(s, c, newTimebase(c.clock, toleranceOf(s)), &stock{timed: c.timed()}), nil
 }
 
 // errUnusable is for a schedule that could never let anything leave.
@@ -122,9 +122,7 @@ func newShaper(pacer scheduler.Scheduler, c config, base timebase, stock *stock)
 	if len(c.limits) > 0 {
 		s.sched = scheduler.All(append([]scheduler.Scheduler{pacer}, c.limits...)...)
 	}
-	if tolerant, ok := s.sched.(scheduler.Tolerant); ok {
-		s.late.tolerance = tolerant.Tolerance()
-	}
+	s.late.tolerance = toleranceOf(s.sched)
 	s.gcra, _ = s.sched.(*scheduler.GCRA)
 	s.pacing, _ = pacer.(*scheduler.GCRA)
 	s.unused.until = base.epoch

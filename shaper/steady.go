@@ -7,27 +7,48 @@ import (
 	"github.com/benbjohnson/clock"
 )
 
-// steady is a clock of the user's whose elapsed time never goes back, for everybody who
-// reads it: a step back counts as no time passed.
+// steady is a clock of the user's whose elapsed time never goes back, for every reader.
+// What it makes of a step back depends on its length.
+//
+// A clock whose readings differ by a little, as it has two sources or rounds, steps back
+// all the time. Such a step is held: elapsed time stands still until the clock has caught
+// up. If it went on from there instead, each step forward would count as time that has
+// passed.
+//
+// A clock that was set back would take as long as that to catch up, and lock all callers
+// out meanwhile. So a longer step counts as no time passed.
 type steady struct {
 	clock.Clock
+	slack time.Duration // steps back that are shorter are held
 
 	mu      sync.Mutex
-	elapsed time.Duration // at the latest reading
+	elapsed time.Duration // as told, the latest
+	read    time.Duration // at the latest reading, skew included: at most elapsed, and at least elapsed - slack
 	skew    time.Duration // how far the clock was set back, in all
+}
+
+// newSteady returns a steady clock for schedules of the given tolerance: a wait until the
+// clock has caught up is a lateness that they absorb. A tolerance of 0 is strict about
+// departures and says nothing about the clock, so the default takes its place.
+func newSteady(c clock.Clock, tolerance time.Duration) *steady {
+	if tolerance == 0 {
+		tolerance = defaultTolerance
+	}
+	return &steady{Clock: c, slack: tolerance}
 }
 
 // Since returns the time since an epoch, which must always be the same one.
 func (s *steady) Since(epoch time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	elapsed := s.Clock.Since(epoch) + s.skew
-	if elapsed < s.elapsed {
-		// Waiting until the clock has caught up would lock everybody out for as
-		// long as the step; so no time has passed.
-		s.skew += s.elapsed - elapsed
-		elapsed = s.elapsed
+	raw := s.Clock.Since(epoch)
+	read := raw + s.skew
+	if s.read-read >= s.slack {
+		read = s.read // no time has passed: the clock is as far behind as before the step
 	}
-	s.elapsed = elapsed
-	return elapsed
+	// Many short steps in a row must not add up to a long wait.
+	read = max(read, s.elapsed-s.slack)
+	s.skew, s.read = read-raw, read
+	s.elapsed = max(s.elapsed, read)
+	return s.elapsed
 }
