@@ -243,7 +243,8 @@ func hanging(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// Redis away or hanging; TestBreaker has what that costs, to the nanosecond: SweetSophia/noosphere#276, Emp1500/Code2Flow#11,
+// Redis away or hanging; TestBreaker has what that costs, to the nanosecond:
+// SweetSophia/noosphere#276, Emp1500/Code2Flow#11,
 // SdSarthak/AegisAI#866, we-promise/sure#840, frain-dev/convoy#1950.
 func TestCaseG07RedisAway(t *testing.T) {
 	for name, addr := range map[string]func(*testing.T) string{
