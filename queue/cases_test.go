@@ -20,8 +20,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// A panicking job costs one job, not one worker.
-// Source: openclaw/wacli#179, infiniflow/ragflow#16795, alitto/pond#137, RHEnVision/provisioning-backend#385.
+// A panicking job costs one job, not one worker. Source: openclaw/wacli#179,
+// infiniflow/ragflow#16795, alitto/pond#137, RHEnVision/provisioning-backend#385.
 func TestCaseF01_PanicCostsOneJob(t *testing.T) {
 	for name, w := range waiters(t, 10, time.Second) {
 		t.Run(name, func(t *testing.T) {
@@ -56,8 +56,8 @@ func TestCaseF01_PanicCostsOneJob(t *testing.T) {
 	}
 }
 
-// Submit racing Close.
-// Source: alitto/pond#20, #43, miniflux/v2#4472, dsx-ai-factory/infra-controller#3540, Jeffail/tunny#33.
+// Submit racing Close. Source: alitto/pond#20, #43, miniflux/v2#4472,
+// dsx-ai-factory/infra-controller#3540, Jeffail/tunny#33.
 func TestCaseF02_SubmitRacingClose(t *testing.T) {
 	const rounds, goroutines, each = 200, 20, 50
 	for round := range rounds {
@@ -141,7 +141,8 @@ func TestCaseF04_FullQueueBlocks(t *testing.T) {
 					go submit(t, q, j.job(i))
 					synctest.Wait()
 				}
-				// Five more are blocked behind them and give up at 250 ms, while the line is still full.
+				// Five more are blocked behind them and give up at 250 ms, while the line
+				// is still full.
 				ctx, cancel := context.WithTimeout(context.Background(), 250*ms)
 				defer cancel()
 				var left atomic.Int64
@@ -165,8 +166,9 @@ func TestCaseF04_FullQueueBlocks(t *testing.T) {
 	}
 }
 
-// A full queue must not bypass the limiter: reject policy. The job that starts at 0 is not in the line any more.
-// Source: flyingsquirrel0419/layercache#77, PostHog/posthog-go#258, nuonco/nuon#2511.
+// A full queue must not bypass the limiter: reject policy. The job that starts at 0 is
+// not in the line any more. Source: flyingsquirrel0419/layercache#77,
+// PostHog/posthog-go#258, nuonco/nuon#2511.
 func TestCaseF04_FullQueueRejects(t *testing.T) {
 	for name, w := range waiters(t, 10, time.Second) {
 		t.Run(name, func(t *testing.T) {
@@ -193,9 +195,9 @@ func TestCaseF04_FullQueueRejects(t *testing.T) {
 	}
 }
 
-// Waiting for a slot is not a failed attempt; a backlog drains in N*T.
-// Source: sidekiq/sidekiq#6141, #6010, laravel/framework#36250, spatie/laravel-rate-limited-job-middleware#30,
-// ixti/sidekiq-throttled#36.
+// Waiting for a slot is not a failed attempt; a backlog drains in N*T. Source:
+// sidekiq/sidekiq#6141, #6010, laravel/framework#36250,
+// spatie/laravel-rate-limited-job-middleware#30, ixti/sidekiq-throttled#36.
 func TestCaseF06_BacklogDrainsInNT(t *testing.T) {
 	const n = 10_000
 	for name, w := range waiters(t, 10, time.Minute) {
@@ -222,9 +224,10 @@ func TestCaseF06_BacklogDrainsInNT(t *testing.T) {
 	}
 }
 
-// The queue never wedges: whatever was submitted, cancelled, panicked or left by Goexit before, a job that comes when
-// a slot and a worker are there starts at that instant. TestStartsAgreeWithModel has the exact recurrence.
-// Source: SGrondin/bottleneck#152, #194, diegosouzapw/OmniRoute#9041, #8616, aio-libs/aiojobs#290.
+// The queue never wedges: whatever was submitted, cancelled, panicked or left by Goexit
+// before, a job that comes when a slot and a worker are there starts at that instant.
+// TestStartsAgreeWithModel has the exact recurrence. Source: SGrondin/bottleneck#152,
+// #194, diegosouzapw/OmniRoute#9041, #8616, aio-libs/aiojobs#290.
 func TestCaseF09_NeverWedges(t *testing.T) {
 	const operations = 10_000
 	for name, w := range waiters(t, 1000, time.Second) {
@@ -251,7 +254,8 @@ func TestCaseF09_NeverWedges(t *testing.T) {
 						synctest.Wait()
 						s := q.Stats()
 						require.NoError(t, conserved(s))
-						// Jobs take no time here, so while any wait, the last start is less than T ago.
+						// Jobs take no time here, so while any wait, the last start is
+						// less than T ago.
 						if s.Waiting > 0 {
 							require.Less(t, j.sinceLast(), ms)
 						}
@@ -276,8 +280,8 @@ func TestCaseF09_NeverWedges(t *testing.T) {
 }
 
 // Life cycle: after Close nothing is left, and an idle queue may be dropped without it.
-// Source: vitessio/vitess#13012, #10755, go-pg/pg#29, google/oss-rebuild#1401, moonrhythm/parapet#243,
-// theopenlane/core#2004, temporalio/temporal#11065.
+// Source: vitessio/vitess#13012, #10755, go-pg/pg#29, google/oss-rebuild#1401,
+// moonrhythm/parapet#243, theopenlane/core#2004, temporalio/temporal#11065.
 func TestCaseH01_LifeCycle(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	for i := range 2000 {
@@ -293,8 +297,8 @@ func TestCaseH01_LifeCycle(t *testing.T) {
 	goleak.VerifyNone(t, before)
 }
 
-// Cancelled waits leave nothing behind.
-// Source: kubernetes/kubernetes#79375, hashicorp/vault#14814, hashicorp/nomad#11982, eapache/go-resiliency#36,
+// Cancelled waits leave nothing behind. Source: kubernetes/kubernetes#79375,
+// hashicorp/vault#14814, hashicorp/nomad#11982, eapache/go-resiliency#36,
 // sourcegraph/sourcegraph-public-snapshot#19720.
 func TestCaseH02_CancelledSubmitsLeaveNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -338,7 +342,8 @@ func TestCaseH02_CancelledSubmitsLeaveNothing(t *testing.T) {
 	})
 }
 
-// waiters makes the Waiters that the cases run against: the exact fake and the real thing.
+// waiters makes the Waiters that the cases run against: the exact fake and the real
+// thing.
 func waiters(t *testing.T, units int64, per time.Duration) map[string]func() queue.Waiter {
 	return map[string]func() queue.Waiter{
 		"pacer": func() queue.Waiter { return &pacer{T: per / time.Duration(units)} },

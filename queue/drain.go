@@ -10,43 +10,51 @@ import (
 
 // A Source is where [Drain] takes its messages from: a broker, a table, a file.
 //
-// Next blocks until there is a message and returns the job that handles it, acknowledgement included. io.EOF, not
-// wrapped, says that there will be no more; every other error stops the drain. With an error there is no job: one that
-// comes with it does not run, and is a fault that stops the drain. Next must return soon after ctx ends, and it should
-// then put back what it was about to take. Drain never calls the methods of a Source concurrently, so a
-// Source need not be safe for it.
+// Next blocks until there is a message and returns the job that handles it,
+// acknowledgement included. io.EOF, not wrapped, says that there will be no more; every
+// other error stops the drain. With an error there is no job: one that comes with it does
+// not run, and is a fault that stops the drain. Next must return soon after ctx ends, and
+// it should then put back what it was about to take. Drain never calls the methods of a
+// Source concurrently, so a Source need not be safe for it.
 //
-// Drain obtains the slot before it calls Next, and a slot does not keep: if Next takes longer than 5 ms, Drain
-// obtains a second slot with the message in hand. A Source whose every Next crosses a network would thus run at half
-// the pace. It should fetch ahead, so that Next returns at once from memory, or be a [ReadySource].
+// Drain obtains the slot before it calls Next, and a slot does not keep: if Next takes
+// longer than 5 ms, Drain obtains a second slot with the message in hand. A Source whose
+// every Next crosses a network would thus run at half the pace. It should fetch ahead, so
+// that Next returns at once from memory, or be a [ReadySource].
 type Source interface {
 	Next(ctx context.Context) (Job, error)
 }
 
-// A ReadySource can tell that a message is there without taking it. Drain then calls Ready, waits for the slot, and
-// calls Next, so that no slot is obtained for an empty source and the pace is exact also after idle times.
+// A ReadySource can tell that a message is there without taking it. Drain then calls
+// Ready, waits for the slot, and calls Next, so that no slot is obtained for an empty
+// source and the pace is exact also after idle times.
 //
-// Ready blocks until the next call of Next will probably return at once. Its errors are treated like those of Next.
+// Ready blocks until the next call of Next will probably return at once. Its errors are
+// treated like those of Next.
 type ReadySource interface {
 	Source
 	Ready(ctx context.Context) error
 }
 
-// freshness is how old a slot may be when its job starts. It is the lateness that package shaper tolerates by default.
+// freshness is how old a slot may be when its job starts. It is the lateness that package
+// shaper tolerates by default.
 const freshness = 5 * time.Millisecond
 
-// Drain takes messages from src and runs their jobs at the pace of w, until src returns io.EOF, ctx ends, or src or w
-// fails. It obtains the slot first and takes the message then, so that no message is held, and no visibility timeout
-// of the broker runs, while it would only wait. It suits work that lives elsewhere; for jobs that this process makes,
-// use a [Queue].
+// Drain takes messages from src and runs their jobs at the pace of w, until src returns
+// io.EOF, ctx ends, or src or w fails. It obtains the slot first and takes the message
+// then, so that no message is held, and no visibility timeout of the broker runs, while
+// it would only wait. It suits work that lives elsewhere; for jobs that this process
+// makes, use a [Queue].
 //
-// One worker at a time stands at the source, so jobs start in the order in which src gave them out. Failures of jobs
-// go to the error handler (see [WithErrorHandler]) and do not stop the drain; a job's ctx is the ctx of Drain.
-// [WithCapacity] is refused, as Drain has no line.
+// One worker at a time stands at the source, so jobs start in the order in which src gave
+// them out. Failures of jobs go to the error handler (see [WithErrorHandler]) and do not
+// stop the drain; a job's ctx is the ctx of Drain. [WithCapacity] is refused, as Drain
+// has no line.
 //
-// Drain returns after its last job has ended: nil after io.EOF, the plain error of ctx, or the wrapped error of the
-// Source or Waiter, whichever stopped it first. A message that was taken but must not start any more, because ctx or w
-// ended while it waited for a fresh slot, is reported to the error handler as an [*UnrunError].
+// Drain returns after its last job has ended: nil after io.EOF, the plain error of ctx,
+// or the wrapped error of the Source or Waiter, whichever stopped it first. A message
+// that was taken but must not start any more, because ctx or w ended while it waited for
+// a fresh slot, is reported to the error handler as an [*UnrunError].
 func Drain(ctx context.Context, src Source, w Waiter, opts ...Option) error {
 	c, err := newConfig(opts)
 	switch {
@@ -85,17 +93,21 @@ type drain struct {
 	jobs   context.Context         // what running jobs see: the caller's
 	taking context.Context         // its child; no message is taken after it ends
 	stop   context.CancelCauseFunc // ends taking; only the first cause counts
-	stand  chan struct{}           // full while a worker stands at the source
 	group  sync.WaitGroup          // the workers
+
+	// stand is full while a worker stands at the source, in Ready, Wait and Next. It is a
+	// channel, so that workers that queue up for it leave when the context ends.
+	stand chan struct{}
 }
 
-// verdict is the cause with which the drain itself ends taking. A nil err means that the source is exhausted.
+// verdict is the cause with which the drain itself ends taking. A nil err means that the
+// source is exhausted.
 type verdict struct{ err error }
 
 func (v *verdict) Error() string { return fmt.Sprintf("queue: drain stopped: %v", v.err) }
 
-// work is the life of one worker. One that is ended by Goexit replaces itself; it is still counted while it does, so
-// Drain cannot miss its heir.
+// work is the life of one worker. One that is ended by Goexit replaces itself; it is
+// still counted while it does, so Drain cannot miss its heir.
 func (d *drain) work() {
 	gone := true
 	defer func() {
@@ -122,7 +134,8 @@ func (d *drain) serve() bool {
 	return true
 }
 
-// fetch stands at the source until it has a message that may start now. It returns nil when the drain has stopped.
+// fetch stands at the source until it has a message that may start now. It returns nil
+// when the drain has stopped.
 func (d *drain) fetch() (job Job) {
 	select {
 	case d.stand <- struct{}{}:
@@ -151,8 +164,8 @@ func (d *drain) fetch() (job Job) {
 	return job
 }
 
-// take obtains a slot and stores the message for it in job. If it fails although a message was taken, the message is
-// in job all the same.
+// take obtains a slot and stores the message for it in job. If it fails although a
+// message was taken, the message is in job all the same.
 func (d *drain) take(job *Job) (err error) {
 	if r, ok := d.source.(ReadySource); ok {
 		if err := r.Ready(d.taking); err != nil {
@@ -172,7 +185,8 @@ func (d *drain) take(job *Job) (err error) {
 	if *job == nil {
 		return errNoMessage
 	}
-	// On a stale slot this job would start late, and the next one, on a fresh slot, too close behind it.
+	// On a stale slot this job would start late, and the next one, on a fresh slot, too
+	// close behind it.
 	if time.Since(asked) > freshness {
 		if err := obtain(d.taking, d.waiter); err != nil {
 			return err
@@ -184,7 +198,8 @@ func (d *drain) take(job *Job) (err error) {
 func (d *drain) sourceError(err error) error {
 	switch {
 	case err == io.EOF:
-		// Only the bare value is the agreed sign. Wrapped it tells of a connection that broke.
+		// Only the bare value is the agreed sign. Wrapped it tells of a connection that
+		// broke.
 		return err
 	case d.taking.Err() != nil:
 		return d.taking.Err()

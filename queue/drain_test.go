@@ -16,7 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// feed is a Source whose messages arrive at given times after begin. Then it returns end, or blocks if end is nil.
+// feed is a Source whose messages arrive at given times after begin. Then it returns end,
+// or blocks if end is nil.
 type feed struct {
 	begin   time.Time
 	arrive  []time.Duration
@@ -81,14 +82,14 @@ func TestDrainRunsAllAtPace(t *testing.T) {
 			assert.Equal(t, every(0, 100*ms, 10), at)
 			assert.Equal(t, at, f.taken, "a message is taken when its slot is there, not before")
 			_, _, crowd := p.counts()
-			assert.Equal(t, 1, crowd, "only who stands at the source asks for a slot")
+			assert.Equal(t, 1, crowd, "only the worker at the source asks for a slot")
 			assert.False(t, f.overlap.Load())
 		})
 	}
 }
 
-// Nine messages in two bunches, the second after long idleness. A slot that was obtained before the idle spell must
-// not be spent after it, with or without Ready.
+// Nine messages in two bunches, the second after long idleness. A slot that was obtained
+// before the idle spell must not be spent after it, with or without Ready.
 func TestDrainIsExactAfterIdleness(t *testing.T) {
 	arrive := []time.Duration{0, 0, 0, time.Minute, time.Minute, time.Minute, time.Minute, time.Minute + 350*ms, time.Hour}
 	want := []time.Duration{0, 100 * ms, 200 * ms, time.Minute, time.Minute + 100*ms, time.Minute + 200*ms, time.Minute + 300*ms,
@@ -241,7 +242,7 @@ func TestDrainEndsWithItsContext(t *testing.T) {
 		assert.Equal(t, 1350*ms, time.Since(j.begin), "Drain returns after its workers")
 		_, at := j.starts()
 		assert.Equal(t, every(0, 100*ms, 3), at)
-		assert.Equal(t, 3, f.next, "nothing was taken for nobody")
+		assert.Equal(t, 3, f.next, "nothing was taken in vain")
 	})
 }
 
@@ -297,8 +298,8 @@ func TestDrainMessageAtTheEnd(t *testing.T) {
 	})
 }
 
-// x/time's Limiter refuses at once, with an untyped error, what cannot leave before the deadline. A Waiter must not
-// see a deadline that is the drain's and not a call's.
+// x/time's Limiter refuses at once, with an untyped error, what cannot leave before the
+// deadline. A Waiter must not see a deadline that is the drain's and not a call's.
 func TestDrainHidesItsDeadlineFromTheWaiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -30,8 +30,9 @@ var (
 	errNoMessage  = errors.New("queue: source: Next returned neither a job nor an error")
 )
 
-// A PanicError says that a job did not return: it panicked or called [runtime.Goexit]. It matches what the job
-// panicked with, if that is an error. A Waiter or Source that does the same has failed for good, with this error.
+// A PanicError says that a job did not return: it panicked or called [runtime.Goexit]. It
+// matches what the job panicked with, if that is an error. A Waiter or Source that does
+// the same has failed for good, with this error.
 type PanicError struct {
 	Value any    // the value of the panic; ErrGoexit if it called runtime.Goexit
 	Stack []byte // the stack at that moment, as formatted by runtime/debug.Stack
@@ -51,7 +52,8 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// An UnrunError hands an accepted job that will not run to the error handler. It matches Err, the reason.
+// An UnrunError hands an accepted job that will not run to the error handler. It matches
+// Err, the reason.
 type UnrunError struct {
 	Job Job
 	Err error
@@ -63,7 +65,8 @@ func (e *UnrunError) Error() string { return fmt.Sprintf("queue: job not run: %v
 // Unwrap returns the reason.
 func (e *UnrunError) Unwrap() error { return e.Err }
 
-// logLost is the error handler of those who set none. It logs what would otherwise leave no trace but a count.
+// logLost is the error handler where none was set. It logs what would otherwise leave no
+// trace but a count.
 func logLost(err error) {
 	if p, ok := errors.AsType[*PanicError](err); ok {
 		slog.LogAttrs(context.Background(), slog.LevelError, err.Error(), slog.String("stack", string(p.Stack)))

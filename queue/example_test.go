@@ -76,7 +76,8 @@ func Example() {
 		}
 	}
 
-	// What has not started within 10 s comes back, to be stored for the next start of the program.
+	// What has not started within 10 s comes back, to be stored for the next start of the
+	// program.
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	unrun, err := q.Shutdown(ctx)
@@ -90,8 +91,8 @@ func Example() {
 	// 2 done, 1 failed
 }
 
-// inbox is a Source over a channel that a consumer fills ahead of time, so Next returns at once when there is a
-// message, and Ready tells when that is.
+// inbox is a Source over a channel that a consumer fills ahead of time, so Next returns at
+// once when there is a message, and Ready tells when that is.
 type inbox struct {
 	messages <-chan string
 	head     string

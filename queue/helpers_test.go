@@ -16,8 +16,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// pacer is a Waiter for fake time: one slot every T, not a nanosecond early or late, and the line's order is that of
-// the mutex. A cancelled wait forfeits its slot, which only happens here when a queue ends.
+// pacer is a Waiter for fake time: one slot every T, not a nanosecond early or late, and
+// the line's order is that of the mutex. A cancelled wait forfeits its slot, which only
+// happens here when a queue ends.
 type pacer struct {
 	T time.Duration
 
@@ -64,7 +65,7 @@ func (p *pacer) counts() (slots, waiting, crowd int) {
 	return p.slots, p.waiting, p.crowd
 }
 
-// free is a Waiter that never makes anybody wait.
+// free is a Waiter that never makes a worker wait.
 type free struct{}
 
 func (free) Wait(context.Context) error { return nil }

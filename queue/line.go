@@ -3,8 +3,9 @@ package queue
 // minLine is the smallest buffer that a line keeps.
 const minLine = 16
 
-// line holds the jobs that wait, first in, first out. It is a ring that grows and shrinks with its content, so a
-// backlog of yesterday costs no memory today, and it keeps no reference to a job that has left.
+// line holds the jobs that wait, first in, first out. It is a ring that grows and shrinks
+// with its content, so a backlog of yesterday costs no memory today, and it keeps no
+// reference to a job that has left.
 type line struct {
 	ring []Job
 	head int // index of the oldest job
@@ -27,7 +28,8 @@ func (l *line) pop() Job {
 	l.ring[l.head] = nil
 	l.head = (l.head + 1) % len(l.ring)
 	l.n--
-	// Half of a quarter-full ring stays free, so pushing and popping at the edge does not copy it over and over.
+	// Half of a quarter-full ring stays free, so pushing and popping at the edge does not
+	// copy it over and over.
 	if len(l.ring) > minLine && l.n <= len(l.ring)/4 {
 		l.resize(len(l.ring) / 2)
 	}

@@ -17,10 +17,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestStartsAgreeWithModel checks every start to the nanosecond against the textbook recurrence of a queue with n
-// servers behind a pacer, which shares no idea with the implementation: job k starts at the latest of its submission,
-// T after the start of job k-1, and the moment at which one of n workers is free. So the queue starts nothing early,
-// and it never wedges or dawdles while a job, a slot and a worker are there.
+// TestStartsAgreeWithModel checks every start to the nanosecond against the textbook
+// recurrence of a queue with n servers behind a pacer, which shares no idea with the
+// implementation: job k starts at the latest of its submission, T after the start of job
+// k-1, and the moment at which one of n workers is free. So the queue starts nothing
+// early, and it never wedges or dawdles while a job, a slot and a worker are there.
 func TestStartsAgreeWithModel(t *testing.T) {
 	trial.Bubble(t, 70, func(t *testing.T, rnd *rand.Rand) {
 		workers := 1 + rnd.IntN(6)
@@ -65,7 +66,8 @@ func TestStartsAgreeWithModel(t *testing.T) {
 	})
 }
 
-// TestNoJobIsLost does everything at once with random timing, and then asks of every single job what became of it.
+// TestNoJobIsLost does everything at once with random timing, and then asks of every
+// single job what became of it.
 func TestNoJobIsLost(t *testing.T) {
 	trial.Bubble(t, 70, loseNoJob)
 }
@@ -183,7 +185,8 @@ func loseNoJob(t *testing.T, rnd *rand.Rand) {
 	require.Equal(t, order, append([]int{}, ids...)) // none at all is none in either spelling
 }
 
-// Jobs whose slots come all at once still leave the line in order; here seen with one worker and no pace at all.
+// Jobs whose slots come all at once still leave the line in order; here seen with one
+// worker and no pace at all.
 func TestOrderWithoutPace(t *testing.T) {
 	q := newQueue(t, free{}, queue.WithCapacity(8))
 	j := newJournal()

@@ -10,7 +10,8 @@ const (
 	defaultCapacity = 1024
 )
 
-// An Option changes one setting of [New] or [Drain]. A nil Option is a programming error and panics.
+// An Option changes one setting of [New] or [Drain]. A nil Option is a programming error
+// and panics.
 type Option func(*config)
 
 type config struct {
@@ -25,8 +26,8 @@ func WithWorkers(n int) Option {
 	return func(c *config) { c.workers = n }
 }
 
-// WithCapacity sets how many jobs may wait in the line of a [Queue]; those that run do not count. Default 1024.
-// [Drain] has no line and refuses this option.
+// WithCapacity sets how many jobs may wait in the line of a [Queue]; running ones do not
+// count. Default 1024. [Drain] has no line and refuses this option.
 func WithCapacity(n int) Option {
 	return func(c *config) { c.capacity, c.capacitySet = n, true }
 }
@@ -34,17 +35,20 @@ func WithCapacity(n int) Option {
 // WithErrorHandler sets the function that hears of
 //
 //   - each job that failed: the error that it returned, or a [*PanicError];
-//   - each accepted job that will not run and that no caller gets back: an [*UnrunError], from [Queue.Close] or [Drain];
+//   - each accepted job that will not run and that no caller gets back: an
+//     [*UnrunError], from [Queue.Close] or [Drain];
 //   - the error of a Waiter that stopped a [Queue], once.
 //
-// A worker calls f on its own goroutine before it turns to the next job, so f may run in several goroutines at once
-// and a slow f occupies a worker. [Queue.Close] calls f on the goroutine of its caller. No lock is held. A panic or
-// Goexit of f costs neither a worker nor a job; the panic is logged through [log/slog].
+// A worker calls f on its own goroutine before it turns to the next job, so f may run in
+// several goroutines at once and a slow f occupies a worker. [Queue.Close] calls f on the
+// goroutine of its caller. No lock is held. A panic or Goexit of f costs neither a worker
+// nor a job; the panic is logged through [log/slog].
 //
 // f must not wait for [Queue.Shutdown], which waits for f.
 //
-// Without this option a *PanicError and an *UnrunError are logged through the default logger of log/slog, because
-// nothing else would tell of them. The errors that jobs return are then only counted.
+// Without this option a *PanicError and an *UnrunError are logged through the default
+// logger of log/slog, because nothing else would tell of them. The errors that jobs
+// return are then only counted.
 func WithErrorHandler(f func(error)) Option {
 	return func(c *config) { c.handler = f }
 }

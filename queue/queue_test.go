@@ -59,7 +59,8 @@ func TestJobsStartInOrderOneSlotEach(t *testing.T) {
 			q := newQueue(t, p, queue.WithWorkers(workers))
 			j := newJournal()
 			for i := range 20 {
-				// Every third job outlasts several slots, so that workers come back out of turn.
+				// Every third job outlasts several slots, so that workers come back out
+				// of turn.
 				submit(t, q, func(context.Context) error {
 					j.note(i)
 					if workers > 2 && i%3 == 0 {
@@ -92,13 +93,15 @@ func TestWorkersRunJobsTogether(t *testing.T) {
 		_, err := q.Shutdown(context.Background())
 		require.NoError(t, err)
 		_, at := j.starts()
-		// Three at a time; the fourth needs a worker, which the first one becomes after a second.
+		// Three at a time; the fourth needs a worker, which the first one becomes after a
+		// second.
 		assert.Equal(t, []time.Duration{0, 100 * ms, 200 * ms, 1000 * ms, 1100 * ms, 1200 * ms, 2000 * ms}, at)
 	})
 }
 
-// Eight workers and one job make one call of Wait, and an empty queue makes none: a slot obtained in advance would be
-// stale when a job comes, and two jobs could then start back to back.
+// Eight workers and one job make one call of Wait, and an empty queue makes none: a slot
+// obtained in advance would be stale when a job comes, and two jobs could then start back
+// to back.
 func TestNoSlotIsObtainedForNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pacer{T: 100 * ms}
@@ -138,7 +141,7 @@ func TestBlockedSubmitsEnterInOrderAndAreNotOvertaken(t *testing.T) {
 		}
 		assert.Equal(t, queue.Stats{Submitted: 3, Done: 1, Waiting: 2, Blocked: 4}, q.Stats())
 
-		// Room appears at 100 ms, but it belongs to the one who is blocked longest.
+		// Room appears at 100 ms, but it belongs to the call that is blocked longest.
 		time.Sleep(100 * ms)
 		synctest.Wait()
 		assert.ErrorIs(t, q.TrySubmit(j.job(99)), queue.ErrFull)
@@ -236,7 +239,8 @@ func TestFailedJobsAreReportedAsTheyAre(t *testing.T) {
 	})
 }
 
-// Shutdown must not outrun the last report, and the handler must be able to ask the queue things.
+// Shutdown must not outrun the last report, and the handler must be able to ask the queue
+// things.
 func TestShutdownWaitsForTheHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q *queue.Queue
@@ -253,7 +257,7 @@ func TestShutdownWaitsForTheHandler(t *testing.T) {
 	})
 }
 
-// Many goroutines on a Waiter that makes nobody wait, under the race detector.
+// Many goroutines on a Waiter that makes no worker wait, under the race detector.
 func TestStress(t *testing.T) {
 	var l errorLog
 	q := newQueue(t, free{}, queue.WithWorkers(8), queue.WithCapacity(4), queue.WithErrorHandler(l.handle))
@@ -297,7 +301,8 @@ func TestStress(t *testing.T) {
 	assert.NoError(t, conserved(s))
 	assert.Zero(t, s.Waiting+s.Running+s.Returned+s.Blocked)
 	assert.Len(t, l.all(), int(s.Failed))
-	// Where the end of a ctx and room in the line came together, the queue and the caller agree on what was first.
+	// Where the end of a ctx and room in the line came together, the queue and the caller
+	// agree on what was first.
 	assert.Equal(t, accepted.Load(), s.Submitted)
 }
 

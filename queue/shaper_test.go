@@ -21,8 +21,9 @@ func newShaper(t *testing.T, r scheduler.Rate, opts ...shaper.Option) *shaper.Sh
 	return s
 }
 
-// Three queues with four workers each share a Shaper whose line has less room than there are workers. Those who are
-// refused come back at the right time: no job fails, no slot is left unused, and each queue keeps its order.
+// Three queues with four workers each share a Shaper whose line has less room than there
+// are workers. Workers that are refused come back at the right time: no job fails, no
+// slot is left unused, and each queue keeps its order.
 func TestWorkersRefusedByAFullShaperKeepThePace(t *testing.T) {
 	for _, room := range []int{1, 2, 5, 20} {
 		synctest.Test(t, func(t *testing.T) {
@@ -104,8 +105,8 @@ func TestTooManyKeysIsNotFinal(t *testing.T) {
 	})
 }
 
-// All that a Shaper refuses for now is waited for: a line without room, a wait that is too
-// long for it, a hold and a pause.
+// All that a Shaper refuses for now is waited for: a line without room, a wait that is
+// too long for it, a hold and a pause.
 func TestRefusalsOfAShaperPass(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts   []shaper.Option
@@ -176,12 +177,14 @@ func TestHoldAndRateReachTheQueue(t *testing.T) {
 		_, err := q.Shutdown(context.Background())
 		require.NoError(t, err)
 		_, at := j.starts()
-		// After the resume at 1 s the third leaves; half of T is owed at 1.05 s, and half of the new T is half a second.
+		// After the resume at 1 s the third leaves; half of T is owed at 1.05 s, and half
+		// of the new T is half a second.
 		assert.Equal(t, []time.Duration{0, 100 * ms, 1000 * ms, 1550 * ms, 2550 * ms, 3550 * ms}, at)
 	})
 }
 
-// A drain of a source that fetches ahead, and of one that tells when it is ready, against the real Shaper.
+// A drain of a source that fetches ahead, and of one that tells when it is ready, against
+// the real Shaper.
 func TestDrainThroughAShaper(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal()

@@ -11,19 +11,23 @@ const (
 	closed                // jobs are refused and do not start
 )
 
-// Shutdown refuses new jobs, including those of callers blocked in Submit, and lets the line drain at its pace. It
-// returns when the last job has ended and its error was reported, or when ctx ends.
+// Shutdown refuses new jobs, including those of callers blocked in Submit, and lets the
+// line drain at its pace. It returns when the last job has ended and its error was
+// reported, or when ctx ends.
 //
-// If ctx ends first, the jobs that have not started are handed back in the order of submission together with the
-// error of ctx, and the contexts of the running ones are cancelled. Shutdown does not wait for those: a job that
-// ignores its context would hold it forever. Whoever wants to wait for them calls Shutdown again.
+// If ctx ends first, the jobs that have not started are handed back in the order of
+// submission together with the error of ctx, and the contexts of the running ones are
+// cancelled. Shutdown does not wait for these: a job that ignores its context would hold
+// it forever. To wait for them, call Shutdown again.
 //
-// So after Shutdown every accepted job has run, is running (only if ctx ended), or was handed back exactly once. A nil
-// error means that all of them have run. If the Waiter failed for good, the error is the Waiter's and the jobs that
-// had not started are handed back.
+// So after Shutdown every accepted job has run, is running (only if ctx ended), or was
+// handed back exactly once. A nil error means that all of them have run. If the Waiter
+// failed for good, the error is the Waiter's and the jobs that had not started are handed
+// back.
 //
-// Shutdown may be called again and concurrently with any method. It then waits for the same end, also with a ctx that
-// is more or less patient; the first ctx to end gets the jobs, and the others get none of them and ErrClosed.
+// Shutdown may be called again and concurrently with any method. It then waits for the
+// same end, also with a ctx that is more or less patient; the first ctx to end gets the
+// jobs, and the others get none of them and ErrClosed.
 func (q *Queue) Shutdown(ctx context.Context) (unrun []Job, err error) {
 	switch {
 	case ctx == nil:
@@ -40,9 +44,10 @@ func (q *Queue) Shutdown(ctx context.Context) (unrun []Job, err error) {
 	return q.end(ctx.Err(), context.Cause(ctx))
 }
 
-// Close is Shutdown without any patience: it refuses new jobs, starts no further one, cancels the contexts of those
-// that run, and returns without waiting for them. The jobs that have not started go to the error handler, each as an
-// [*UnrunError] and in the order of submission; to have them back as a slice, call [Queue.Shutdown] instead.
+// Close is Shutdown without any patience: it refuses new jobs, starts no further one,
+// cancels the contexts of the running ones, and returns without waiting for them. The
+// jobs that have not started go to the error handler, each as an [*UnrunError] and in the
+// order of submission; to have them back as a slice, call [Queue.Shutdown] instead.
 //
 // Close always returns nil. Closing twice, or after Shutdown, does nothing.
 func (q *Queue) Close() error {
@@ -81,10 +86,12 @@ func (q *Queue) refuse() {
 	q.quiesceLocked()
 }
 
-// quiesceLocked notices that all is over. It is called whenever the queue leaves the open state or a worker leaves.
+// quiesceLocked notices that all is over. It is called whenever the queue leaves the open
+// state or a worker leaves.
 func (q *Queue) quiesceLocked() {
-	// While jobs may start there are workers as long as there are jobs, so without workers the line is empty. In the
-	// closed state nobody is hired. Either way the last worker leaves only once.
+	// While jobs may start there are workers as long as there are jobs, so without
+	// workers the line is empty. In the closed state no worker is hired. Either way the
+	// last worker leaves only once.
 	if q.state == open || q.hired > 0 {
 		return
 	}
@@ -92,8 +99,8 @@ func (q *Queue) quiesceLocked() {
 	close(q.quiescent)
 }
 
-// end closes the queue. If workers are still there, cut is the error that says why they were cut off, and cause is
-// what running jobs find in context.Cause.
+// end closes the queue. If workers are still there, cut is the error that says why they
+// were cut off, and cause is what running jobs find in context.Cause.
 func (q *Queue) end(cut, cause error) (unrun []Job, err error) {
 	q.mu.Lock()
 	q.state = closed

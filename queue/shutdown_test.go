@@ -71,7 +71,8 @@ func TestShutdownHandsBackInOrderWhenItsContextEnds(t *testing.T) {
 	})
 }
 
-// A job that ignores its context cannot be stopped. Shutdown does not wait for it, and a second Shutdown can.
+// A job that ignores its context cannot be stopped. Shutdown does not wait for it, and a
+// second Shutdown can.
 func TestShutdownDoesNotHangOnAStubbornJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, free{})
@@ -151,7 +152,8 @@ func TestShutdownOfAnIdleQueueNeedsNoPatience(t *testing.T) {
 	})
 }
 
-// A Waiter may grant in the very moment in which the queue closes. The slot is forfeited, the job is not.
+// A Waiter may grant in the very moment in which the queue closes. The slot is forfeited,
+// the job is not.
 func TestSlotGrantedWhileClosingLosesNoJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, waiterFunc(func(ctx context.Context) error { <-ctx.Done(); return nil }), queue.WithWorkers(2))

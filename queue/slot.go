@@ -11,9 +11,9 @@ import (
 // not. It must be safe for concurrent use and return soon after ctx ends.
 //
 // An error that has a method WouldWait() time.Duration with a positive result says "not
-// now": the caller is asked to come again after that long. A Waiter that does not know how
-// long says 1 ns, and is asked ever more rarely, ten times a second in the end. Every other
-// error is final.
+// now": the caller is asked to come again after that long. A Waiter that does not know
+// how long says 1 ns, and is asked ever more rarely, ten times a second in the end. Every
+// other error is final.
 //
 // *shaper.Shaper and x/time's *rate.Limiter are Waiters.
 type Waiter interface {
@@ -22,8 +22,8 @@ type Waiter interface {
 
 // Between two attempts at a slot a worker sleeps as long as the Waiter said, within these
 // bounds: the lower one keeps it from spinning, the upper one from oversleeping a change,
-// such as a hold that is lifted. Where the Waiter does not know, the lower one doubles with
-// each attempt, up to maxSpin.
+// such as a hold that is lifted. Where the Waiter does not know, the lower one doubles
+// with each attempt, up to maxSpin.
 const (
 	minRetry = time.Millisecond
 	maxSpin  = 100 * time.Millisecond
@@ -32,8 +32,8 @@ const (
 )
 
 // obtain blocks until w grants one slot. Being told to come later is no failure: obtain
-// comes later. It returns the error of ctx if that ended first, and otherwise an error that
-// is final.
+// comes later. It returns the error of ctx if that ended first, and otherwise an error
+// that is final.
 func obtain(ctx context.Context, w Waiter) error {
 	ctx = undated{ctx}
 	least := minRetry
@@ -84,9 +84,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// undated is a context whose deadline still ends it but is not shown. A Waiter that knows the deadline refuses early
-// what cannot leave before it, which is right for a call and wrong here: no job is at stake while a worker waits, and
-// x/time's refusal could not be told from one that is final.
+// undated is a context whose deadline still ends it but is not shown. A Waiter that knows
+// the deadline refuses early what cannot leave before it, which is right for a call and
+// wrong here: no job is at stake while a worker waits, and x/time's refusal could not be
+// told from one that is final.
 type undated struct{ context.Context }
 
 func (undated) Deadline() (time.Time, bool) { return time.Time{}, false }

@@ -120,7 +120,8 @@ func TestFinalWaiterErrorStopsTheQueue(t *testing.T) {
 				long := func(id int) queue.Job {
 					return func(ctx context.Context) error { j.note(id); time.Sleep(time.Second); return ctx.Err() }
 				}
-				// 0 and 1 run until 1.0 and 1.1 s. The third worker asks for a slot for 2 and is told at 250 ms.
+				// 0 and 1 run until 1.0 and 1.1 s. The third worker asks for a slot for 2
+				// and is told at 250 ms.
 				submit(t, q, long(0), long(1), j.job(2), j.job(3))
 				time.Sleep(500 * ms)
 				assert.ErrorIs(t, q.Submit(context.Background(), j.job(9)), c.want)
@@ -131,8 +132,8 @@ func TestFinalWaiterErrorStopsTheQueue(t *testing.T) {
 
 				unrun, err := q.Shutdown(context.Background())
 				assert.ErrorIs(t, err, c.want)
-				assert.Equal(t, 1100*ms, time.Since(j.begin), "Shutdown waits for those that run")
-				assert.Equal(t, queue.Stats{Submitted: 4, Done: 2, Returned: 2}, q.Stats(), "those that ran had their slots")
+				assert.Equal(t, 1100*ms, time.Since(j.begin), "Shutdown waits for the running jobs")
+				assert.Equal(t, queue.Stats{Submitted: 4, Done: 2, Returned: 2}, q.Stats(), "the jobs that ran had their slots")
 				require.Len(t, unrun, 2)
 				for _, job := range unrun {
 					require.NoError(t, job(context.Background()))

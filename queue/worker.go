@@ -1,6 +1,6 @@
 package queue
 
-// hireLocked starts workers for jobs that nobody has claimed, as far as the limit allows.
+// hireLocked starts workers for jobs that are not claimed, as far as the limit allows.
 func (q *Queue) hireLocked() {
 	for q.hired < q.workers && q.claimLocked() {
 		q.hired++
@@ -17,15 +17,16 @@ func (q *Queue) claimLocked() bool {
 	return true
 }
 
-// work is the life of one worker. It begins with a claim and ends when there is nothing left to claim, or when user
-// code calls Goexit; retire sees to both.
+// work is the life of one worker. It begins with a claim and ends when there is nothing
+// left to claim, or when user code calls Goexit; retire sees to both.
 func (q *Queue) work() {
 	defer q.retire()
 	for q.serve() {
 	}
 }
 
-// serve turns one claim into one job that has run, and reports whether the worker has a claim again.
+// serve turns one claim into one job that has run, and reports whether the worker has a
+// claim again.
 func (q *Queue) serve() bool {
 	var job Job
 	contain(
@@ -42,18 +43,20 @@ func (q *Queue) serve() bool {
 	return q.claimLocked()
 }
 
-// take ends a claim. If the slot was obtained it returns the job at the head of the line, which runs from now on.
+// take ends a claim. If the slot was obtained it returns the job at the head of the line,
+// which runs from now on.
 func (q *Queue) take(err error) Job {
 	q.mu.Lock()
 	q.claims--
 	switch {
 	case q.state == closed:
-		// The line is handed back or about to be. A slot that was granted in the same moment is forfeited; a job is not.
+		// The line is handed back or about to be. A slot that was granted in the same
+		// moment is forfeited; a job is not.
 		q.mu.Unlock()
 		return nil
 	case err != nil:
-		// The slots context ends only after the queue is closed, so this error is the Waiter's and it is final. The
-		// jobs stay in the line for Shutdown to hand back.
+		// The slots context ends only after the queue is closed, so this error is the
+		// Waiter's and it is final. The jobs stay in the line for Shutdown to hand back.
 		q.failure = err
 		q.state = closed
 		q.refuseLocked()
@@ -69,8 +72,8 @@ func (q *Queue) take(err error) Job {
 	return job
 }
 
-// settle counts the outcome of a job and reports a failure. It runs before the worker leaves, also after a Goexit, so
-// that Shutdown returns after the last report.
+// settle counts the outcome of a job and reports a failure. It runs before the worker
+// leaves, also after a Goexit, so that Shutdown returns after the last report.
 func (q *Queue) settle(err error) {
 	q.mu.Lock()
 	q.running--
@@ -85,7 +88,8 @@ func (q *Queue) settle(err error) {
 	}
 }
 
-// retire counts a worker out and replaces it if it was ended by Goexit while there was work.
+// retire counts a worker out and replaces it if it was ended by Goexit while there was
+// work.
 func (q *Queue) retire() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

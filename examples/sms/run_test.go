@@ -74,7 +74,7 @@ func TestRunWithItsOwnPartner(t *testing.T) {
 	// The partner is strict. If the machine holds one call up for longer than it
 	// lets pass, the next comes too early. That can happen, but not each time.
 	var r result
-	for range 5 {
+	for range 20 {
 		r = runWith(t.Context(), "100,a\n100,b\n100,c\n100,d\n", "-in", "-", "-rate", "20/s")
 		if r.status == 0 {
 			break

@@ -10,16 +10,16 @@ import (
 // the same on all clocks.
 type Decision struct {
 	OK         bool          // the call may leave, and has been charged
-	RetryAfter time.Duration // if not: when it may, if nobody else takes the slot; 0 if OK
+	RetryAfter time.Duration // if not: when it may, if no other call takes the slot; 0 if OK
 	ResetAfter time.Duration // until nothing is owed any more
 }
 
 // Allow is the limit as a meter: it asks Redis, in one step, whether a call of n units
 // may leave now, and charges it if so. It never takes a slot ahead, so it never overtakes
-// those who wait. A cost above the burst needs a full bucket, and is paid off afterwards.
+// calls that wait. A cost above the burst needs a full bucket, and is paid off afterwards.
 //
 // RetryAfter is exact to the microsecond: after it the call is allowed, and before it is
-// not, if nobody else asks meanwhile.
+// not, if no other call is asked about meanwhile.
 //
 // It returns the error of ctx, an error about a cost below 1 or above
 // [Schedule.MaxCost], [ErrClosed], and with [FailClosed] an [*UnavailableError]. With the

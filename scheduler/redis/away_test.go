@@ -20,7 +20,7 @@ import (
 )
 
 // Processes find out at different times that the store is back. None sends on its own
-// beside those who share again.
+// beside processes that share again.
 func TestAllComeBackTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{trip: 2 * ms}
@@ -88,7 +88,7 @@ func TestExpiredRequests(t *testing.T) {
 	assert.InDelta(t, 3600, wait.Seconds(), 60)
 }
 
-// A lost key is a burst at most, and not even that if somebody knows better.
+// A lost key is a burst at most, and not even that if the process that asks knows better.
 func TestFlushIsABurstAtMost(t *testing.T) {
 	onEach(t, func(t *testing.T, addr string) {
 		c := client(t, addr)

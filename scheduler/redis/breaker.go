@@ -22,7 +22,7 @@ type breaker struct {
 	err     *UnavailableError // nil: up
 	probeAt time.Time
 	probing bool
-	down    context.Context // ends when the store goes away; made for those who wait
+	down    context.Context // ends when the store goes away; made for calls that wait
 	end     context.CancelCauseFunc
 }
 
@@ -74,8 +74,8 @@ func (l *link) note(err error) (s State, changed bool) {
 	return State{Up: l.err == nil, Err: l.err}, changed
 }
 
-// mayProbe reports whether the caller shall look for the store, which is away. Whoever is
-// told so says afterwards what came of it.
+// mayProbe reports whether the caller shall look for the store, which is away. A
+// caller that is told so says afterwards what came of it.
 func (l *link) mayProbe() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -91,7 +91,7 @@ func (l *diary) take() []time.Duration {
 	return left
 }
 
-// A call leaves one round trip after it came, and those behind it a T apart: the way to
+// A call leaves one round trip after it came, and the calls behind it a T apart: the way to
 // the store costs no slot.
 func TestLeavesAtItsSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestCostAboveHorizon(t *testing.T) {
 	})
 }
 
-// Whoever gives up hands his slot to the others, in other processes too.
+// A call that gives up hands its slot to the others, in other processes too.
 func TestCancelledSlotsComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{trip: 2 * ms}
@@ -164,7 +164,7 @@ func TestCancelledSlotsComeBack(t *testing.T) {
 	})
 }
 
-// A slot that was missed is let go, and nobody catches up.
+// A slot that was missed is let go, and no call catches up.
 func TestMissedSlotsAreLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
@@ -184,7 +184,7 @@ func TestMissedSlotsAreLetGo(t *testing.T) {
 	})
 }
 
-// A process that was late loses the time and not its turn, if nobody came after it.
+// A process that was late loses the time and not its turn, if no other came after it.
 func TestLateTurnIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
@@ -261,6 +261,7 @@ func TestBreaker(t *testing.T) {
 			l.wait(t.Context(), p, 200, 1)
 			time.Sleep(1000 * ms)
 			left := l.take()
+			require.NotEmpty(t, left)
 			assert.GreaterOrEqual(t, left[0], noticed)
 			assert.LessOrEqual(t, left[0], noticed+40*ms)
 			for i := 1; i < len(left); i++ {
@@ -289,9 +290,11 @@ func TestOneCallWaitsForTheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t, &fake{hangs: true}, scheduler.PerSecond(100), 1, redis.FailClosed())
 		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
 		var unavailable *redis.UnavailableError
 		for range 100 {
-			require.ErrorAs(t, p.Wait(t.Context()), &unavailable)
+			require.ErrorAs(t, p.Wait(ctx), &unavailable)
 			assert.Equal(t, 100*ms, time.Since(began))
 		}
 	})
@@ -309,7 +312,7 @@ func TestFailClosed(t *testing.T) {
 		f.fails = errors.New("READONLY You can't write against a read only replica.")
 		f.mu.Unlock()
 		time.Sleep(3 * time.Second)
-		// Slots in hand are good; then those that wait are told.
+		// Slots in hand are good; then the calls that wait are told.
 		l.take()
 		var unavailable *redis.UnavailableError
 		require.NotEmpty(t, l.errs)

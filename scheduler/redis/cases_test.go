@@ -26,11 +26,13 @@ func TestCaseG01ScriptCacheLost(t *testing.T) {
 		r := scheduler.PerHour(1)
 		s, watched := watchedLine(t, newSchedule(t, c, "G01", r, 6), 0)
 		other := client(t, addr)
+		soon, cancel := context.WithTimeout(t.Context(), eventually)
+		defer cancel()
 		for i := range 6 {
 			if i == 3 {
 				require.NoError(t, other.ScriptFlush(t.Context()).Err())
 			}
-			require.NoError(t, s.Wait(t.Context()))
+			require.NoError(t, s.Wait(soon))
 		}
 		assertShared(t, watched.Take(), r, 6)
 		_, wait, err := newSchedule(t, c, "G01", r, 6).Step(t.Context(), 1)
@@ -241,7 +243,8 @@ func hanging(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// Redis away or hanging; TestBreaker has what that costs, to the nanosecond: SweetSophia/noosphere#276, Emp1500/Code2Flow#11,
+// Redis away or hanging; TestBreaker has what that costs, to the nanosecond:
+// SweetSophia/noosphere#276, Emp1500/Code2Flow#11,
 // SdSarthak/AegisAI#866, we-promise/sure#840, frain-dev/convoy#1950.
 func TestCaseG07RedisAway(t *testing.T) {
 	for name, addr := range map[string]func(*testing.T) string{

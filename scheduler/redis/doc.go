@@ -19,22 +19,22 @@
 // needs them, as much as leaves within 50 ms, and uses each at its instant. So Redis sees
 // one step per run and not one per call, and an instant means the same to all, whatever
 // their clocks show. A process that dies takes the slots of one run with it; slots that
-// nobody needs any more are handed back.
+// no call needs any more are handed back.
 //
 // # When Redis is away
 //
 // The [Policy] decides, and has to be chosen. An operation that takes longer than 100 ms
 // ([WithTimeout]) means that it is away; from then on no call waits for it, and it is
-// looked for every 250 ms, or soon after, while anybody calls. docs/distributed.md tells what is promised
-// meanwhile, and why.
+// looked for every 250 ms, or soon after, while calls come. docs/distributed.md tells what
+// is promised meanwhile, and why.
 //
 // # The client
 //
 // Any client of go-redis will do. Operations end by themselves within the timeout where
 // it is a [*goredis.Client]; for others, such as a cluster client, set their ReadTimeout
 // to as little, or ContextTimeoutEnabled. Retries of the client do no harm: a request that
-// arrives twice is answered as it was the first time. Everybody who may write to the
-// database can change the limits.
+// arrives twice is answered as it was the first time. Any client that may write to
+// the database can change the limits.
 //
 // # Keys
 //

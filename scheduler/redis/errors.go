@@ -81,7 +81,7 @@ func (e redacted) Timeout() bool {
 }
 
 // minSecret is how long a password is that is taken out of texts: without a shorter one,
-// which keeps nobody out, they would be riddled with holes that spell it.
+// which keeps no intruder out, they would be riddled with holes that spell it.
 const minSecret = 4
 
 // A site is where a store is, for people.

@@ -11,7 +11,7 @@ type gathering struct {
 	joined  int64 // calls that have come to wait
 	before  int64 // what joined was at the latest look
 	exempt  int   // steps that need not wait
-	lenient int   // what exempt is next time that nobody comes
+	lenient int   // what exempt is next time that no call comes
 }
 
 const maxExempt = 256

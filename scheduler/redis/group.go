@@ -24,7 +24,7 @@ import (
 // others resets nothing.
 //
 // All keys share one view of whether Redis is away. It has no goroutine and no timer
-// while nobody waits, so it need not be closed.
+// while no call waits, so it need not be closed.
 //
 // The zero Group refuses all calls. All methods are safe for concurrent use.
 type Group[K ~string] struct {
@@ -131,7 +131,7 @@ func (g *Group[K]) HoldUntil(key K, t time.Time) error {
 	return nil
 }
 
-// Keys returns how many keys are in memory, after those have been dropped that can be.
+// Keys returns how many keys are in memory, after all that can be have been dropped.
 func (g *Group[K]) Keys() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -139,7 +139,7 @@ func (g *Group[K]) Keys() int {
 	return len(g.members)
 }
 
-// Close refuses new calls with [ErrClosed] and those that wait with [shaper.ErrClosed],
+// Close refuses new calls with [ErrClosed] and waiting ones with [shaper.ErrClosed],
 // and hands back what is reserved, without waiting for it. It always returns nil. Closing
 // twice is fine.
 func (g *Group[K]) Close() error {
@@ -187,7 +187,7 @@ func (g *Group[K]) release(m *member) {
 	m.users--
 }
 
-// sweepLocked drops the keys that nobody uses. Below the cap its work is a constant for
+// sweepLocked drops the keys that are not in use. Below the cap its work is a constant for
 // each key that was made since the last search.
 func (g *Group[K]) sweepLocked() {
 	now := time.Now()

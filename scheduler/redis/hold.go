@@ -23,7 +23,7 @@ func (s *Schedule) Hold(until time.Time) {
 // tellsHoldLocked reports whether the store has yet to be told of a hold.
 func (s *Schedule) tellsHoldLocked(now time.Time) bool { return s.held.After(now) }
 
-// unconfirmedLocked reports whether somebody may have held all since the first slot in
+// unconfirmedLocked reports whether a process may have held all since the first slot in
 // hand was reserved.
 func (s *Schedule) unconfirmedLocked(now time.Time) bool {
 	return s.config.sharedHold && !s.away && s.hand.units > 0 &&

@@ -77,11 +77,11 @@ func (l *lease) drop(n int64) {
 	}
 }
 
-// missed returns how many of the first units are of no use to somebody who needs n, as
-// the last of his n slots is before the given instant.
+// missed returns how many of the first units are of no use to a call of cost n, as the
+// last of its n slots would be before the given instant.
 func (l *lease) missed(n int64, before time.Time) int64 {
 	if l.units < n {
-		return 0 // what he saves up is not missed
+		return 0 // what it saves up is not missed
 	}
 	// Slots are in order.
 	lo, hi := int64(0), l.units-n+1
@@ -97,7 +97,7 @@ func (l *lease) missed(n int64, before time.Time) int64 {
 }
 
 // surplus returns where TAT was before the units in hand were reserved, and where it is
-// after them, as far back as nobody else has reserved any in between.
+// after them, as far back as no other process has reserved any in between.
 func (l *lease) surplus() (rest, tail moment, units int64) {
 	for k := len(l.runs) - 1; k >= 0; k-- {
 		r := &l.runs[k]

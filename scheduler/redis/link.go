@@ -43,7 +43,7 @@ type link struct {
 }
 
 const (
-	// probeEvery is how often a store that is away is looked for, while anybody asks.
+	// probeEvery is how often a store that is away is looked for, while calls come.
 	probeEvery = 250 * time.Millisecond
 	// maxLingering bounds the operations that the client has not ended in time.
 	maxLingering = 8
@@ -73,7 +73,7 @@ func (l *link) requestID() string {
 }
 
 // eval runs a script and returns what it replied, within the timeout. A reply that comes
-// later is dropped: what it has reserved is lost, and used by nobody.
+// later is dropped: what it has reserved is lost, and never used.
 func (l *link) eval(ctx context.Context, s *goredis.Script, keys []string, args []any) ([]int64, error) {
 	if l.lingering.Load() >= maxLingering {
 		return nil, errTimeout
@@ -87,7 +87,7 @@ func (l *link) eval(ctx context.Context, s *goredis.Script, keys []string, args 
 	done := make(chan answer, 1)
 	began := time.Now()
 	go func() {
-		// What outlives the timeout counts, and not what outlives its caller: that he is
+		// What outlives the timeout counts, and not what outlives its caller: that this one is
 		// impatient says nothing about the store.
 		late := time.AfterFunc(l.timeout, func() { l.lingering.Add(1) })
 		reply, err := l.store.eval(ctx, s, keys, args)

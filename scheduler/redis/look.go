@@ -2,9 +2,9 @@ package redis
 
 import "time"
 
-// Nobody tells a schedule that a call has given up. So while there are slots in hand, or
+// A schedule is not told that a call has given up. So while there are slots in hand, or
 // the store is away, it has the line look again from time to time: a line in which
-// somebody waits asks, and one in which nobody does is silent.
+// a call waits asks, and an empty one is silent.
 
 // maxPatience bounds for how long a slot stays in hand after its call has gone.
 const maxPatience = time.Second
@@ -55,7 +55,7 @@ func (s *Schedule) look() {
 	}
 }
 
-// giveBackLocked hands back what nobody waits for, as far as it is of use to others.
+// giveBackLocked hands back what no call waits for, as far as it is of use to others.
 func (s *Schedule) giveBackLocked(now time.Time) {
 	if s.taking {
 		return // the end of the step looks after it

@@ -21,7 +21,7 @@ import (
 )
 
 // What is handed back twice, as the client sends again what had no answer, comes back once:
-// the slot may be somebody else's by then.
+// the slot may be another call's by then.
 func TestGiveBackTwice(t *testing.T) {
 	onEach(t, func(t *testing.T, addr string) {
 		c := client(t, addr)
@@ -65,7 +65,7 @@ func TestReadOnly(t *testing.T) {
 	assert.Zero(t, ups.Load())
 }
 
-// A hold ends within an outage, and the outage after it: whoever waits leaves.
+// A hold ends within an outage, and the outage after it: the call that waits leaves.
 func TestNoHangAfterOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{trip: 2 * ms, fails: errors.New("gone")}
@@ -170,7 +170,7 @@ func TestGroupRefusesLimits(t *testing.T) {
 	assert.ErrorContains(t, err, "redis: ")
 }
 
-// Who only asks what the wait would be takes no slot.
+// A call that only asks what the wait would be takes no slot.
 func TestDelayTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{trip: 2 * ms}
@@ -194,7 +194,7 @@ func TestLongWay(t *testing.T) {
 	})
 }
 
-// What left alone is counted without anybody asking.
+// What left alone is counted without being asked for.
 func TestQuotaCountsWhatLeftAlone(t *testing.T) {
 	srv := realServer(t)
 	q, err := redis.NewFixedWindow(client(t, srv.Addr), "q", 100, 24*time.Hour, redis.FailLocal(1), redis.WithTimeout(patience))
@@ -250,7 +250,7 @@ func TestExpiredIsNotLost(t *testing.T) {
 	assert.Equal(t, time.Minute, d.ResetAfter)
 }
 
-// The error that an error wraps hides passwords as well; those that are a letter long are
+// The error that an error wraps hides passwords as well; passwords of one letter are
 // not looked for; and the options of a client stay as they are.
 func TestErrorsHideAll(t *testing.T) {
 	gone := errors.New("gone")

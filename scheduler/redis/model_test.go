@@ -48,7 +48,7 @@ func TestSlotsAreExact(t *testing.T) {
 	})
 }
 
-// A clock that is set back locks nobody out and lets nobody in.
+// A clock that is set back locks no call out and lets none in.
 func TestServerClockSetBack(t *testing.T) {
 	srv := miniredis.RunT(t)
 	s := newSchedule(t, client(t, srv.Addr()), "back", scheduler.PerSecond(1), 1)
@@ -106,7 +106,7 @@ func (f *fake) eval(ctx context.Context, _ []string, args []any) ([]int64, error
 	p, q, units := args[0].(int64), args[1].(int64), args[4].(int64)
 	early := args[2].(int64)
 	now := time.Now().UnixMicro()
-	was := f.tat // who only looks changes nothing
+	was := f.tat // a request that only looks changes nothing
 	if tail, ok := args[6].(int64); ok && tail == f.tat {
 		was = args[8].(int64)
 		f.tat = was

@@ -37,8 +37,8 @@ type config struct {
 }
 
 // soon returns an instant at most d away, later than now: when to look again for what
-// comes by itself. Asked again before it has come, it is the same one, so that somebody
-// who asks until all of his limits agree comes to an end.
+// comes by itself. Asked again before it has come, it is the same one, so that a
+// line that asks until all of its limits agree comes to an end.
 func (c *config) soon(now time.Time, d time.Duration) time.Time {
 	return now.Add(d - now.Sub(c.epoch)%d)
 }
@@ -52,7 +52,7 @@ func (c *config) soon(now time.Time, d time.Duration) time.Time {
 // 2/d steps per second at the most, beyond the first 10: calls wait up to d/2 then.
 func WithHorizon(d time.Duration) Option { return func(c *config) { c.horizon = d } }
 
-// WithTolerance sets the tolerance J: a slot that nobody has used J after its instant is
+// WithTolerance sets the tolerance J: a slot that is unused J after its instant is
 // let go. The default is 5 ms, the least 1 ms: timers are that late.
 func WithTolerance(j time.Duration) Option { return func(c *config) { c.tolerance = j } }
 
@@ -75,8 +75,8 @@ func WithSharedHold() Option { return func(c *config) { c.sharedHold = true } }
 // for each change, one after the other. It must not block.
 func WithOnChange(f func(State)) Option { return func(c *config) { c.onChange = f } }
 
-// WithShaper sets options of the Shapers of a [Group], those that [shaper.NewGroup] takes
-// as well: not [shaper.WithLimits], as each key would need limits of its own. It is for
+// WithShaper sets options of the Shapers of a [Group]: those that [shaper.NewGroup] takes
+// as well, not [shaper.WithLimits], as each key would need limits of its own. It is for
 // [NewGroup] only.
 func WithShaper(opts ...shaper.Option) Option {
 	return func(c *config) { c.shaper = append(c.shaper, opts...) }

@@ -8,7 +8,7 @@ import (
 )
 
 // A Policy says what becomes of calls while Redis cannot be asked. There is no default
-// that would suit everybody, so it has to be chosen: [FailLocal], [FailClosed] or
+// that would suit all, so it has to be chosen: [FailLocal], [FailClosed] or
 // [FailOpen].
 type Policy struct {
 	kind      policyKind

@@ -113,7 +113,7 @@ func TestLostReplies(t *testing.T) {
 	assert.InDelta(t, units*3600, wait.Seconds(), 60, "each was charged once")
 }
 
-// If no answer comes at all, what was reserved is lost, and used by nobody.
+// If no answer comes at all, what was reserved is lost, and never used.
 func TestLostForGood(t *testing.T) {
 	srv := realServer(t)
 	p := newProxy(t, srv.Addr, func(n int64) bool { return n > 2 && n%3 == 0 })

@@ -29,7 +29,7 @@ var (
 //
 // It is exact: all processes together never let more leave than the limit, by the clock
 // of the server. What a process has taken and does not use goes back, and is lost for
-// the window if the process dies. It serves those first who ask first after it is free
+// the window if the process dies. It serves the process first that asks first after it is free
 // again: there is no order among processes.
 //
 // While Redis is away, [FailLocal] gives each process its part of the limit, anew, and
@@ -39,7 +39,7 @@ var (
 // The zero Quota panics when it is used.
 //
 // All methods are safe for concurrent use, and none waits for the network. A Quota that
-// nobody asks, and that has counted all, has no goroutine and no timer, so it need not be
+// is not asked, and that has counted all, has no goroutine and no timer, so it need not be
 // closed.
 type Quota struct {
 	link   *link
@@ -222,7 +222,7 @@ func (q *Quota) nextLocked(now, t time.Time, ahead, n int64) time.Time {
 		case local:
 			return q.share.Next(t, max(ahead-have, 0), n)
 		default:
-			// Whoever waits asks again, so the store is looked for, and found.
+			// A line that waits asks again, so the store is looked for, and found.
 			return later(t, q.config.soon(now, probeEvery))
 		}
 	}

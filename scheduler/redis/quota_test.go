@@ -130,7 +130,7 @@ func TestQuotaComesBack(t *testing.T) {
 					soon, cancel := context.WithTimeout(t.Context(), 100*ms)
 					defer cancel()
 					err := s.Wait(soon)
-					require.Error(t, err)
+					assert.Error(t, err)
 					refusal, ok := errors.AsType[*shaper.Refusal](err)
 					return ok && refusal.Delay > time.Minute
 				}, eventually, ms)

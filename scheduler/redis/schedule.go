@@ -30,13 +30,13 @@ import (
 // more than a round trip.
 //
 // Its rate is fixed: [shaper.Shaper.SetRate] and [shaper.Shaper.Scale] return an error. A slot is
-// reserved for a line in which somebody waits, so [shaper.Shaper.Allow] says yes only to
+// reserved for a line in which a call waits, so [shaper.Shaper.Allow] says yes only to
 // what is in hand; ask [Schedule.Allow].
 //
 // The zero Schedule panics when it is used.
 //
 // All methods are safe for concurrent use, and none but [Schedule.Allow] waits for the
-// network. A Schedule that nobody asks has no goroutine and no timer, so it need not be
+// network. A Schedule that is not asked has no goroutine and no timer, so it need not be
 // closed; one that has yet to tell Redis of a hold, or of units that left without a slot,
 // has a timer until it has.
 type Schedule struct {
@@ -55,10 +55,10 @@ type Schedule struct {
 	tail   time.Time // TAT as of the latest reply
 	told   told      // the same, as it was told
 	owed   int64     // units that left without a slot and are yet to be reserved
-	demand int64     // units that wait, as far as anybody has said
+	demand int64     // units that wait, as far as the line has said
 	doubt  bool      // a run came back unused since demand was last raised
-	asked  bool      // anybody has asked since the last look
-	later  bool      // somebody has asked for a time that is far off
+	asked  bool      // the line has asked since the last look
+	later  bool      // the line has asked for a time that is far off
 	heads  int64     // how often the first of a line has asked
 	head   int64     // its cost
 	even   bool      // nothing is saved up at the next step
@@ -70,7 +70,7 @@ type Schedule struct {
 	gathering
 	taking  bool            // a step is under way
 	delayed *time.Timer     // begins a step that had to wait, or nil
-	looking *time.Timer     // looks whether anybody waits, or nil
+	looking *time.Timer     // looks whether a call waits, or nil
 	away    bool            // the store was away at the latest look
 	rejoins bool            // it is back, and the next step is the first one since
 	share   *scheduler.GCRA // of this process while the store is away
@@ -220,11 +220,11 @@ func (s *Schedule) Next(t time.Time, ahead, n int64) time.Time {
 	return at
 }
 
-// missLocked lets the first slots go. Those who wait for them still do.
+// missLocked lets the first slots go. Calls that wait for them still do.
 func (s *Schedule) missLocked(n int64) {
 	if n > 0 {
 		if n == s.hand.units {
-			// If nobody has reserved any behind them, the next step begins where they
+			// If no other has reserved any behind them, the next step begins where they
 			// did: a process that was late loses the time, and not its turn.
 			s.stale.rest, s.stale.tail, s.stale.returned = s.hand.surplus()
 			s.stale.back = true
@@ -253,7 +253,7 @@ func (s *Schedule) nextLocked(now, t time.Time, ahead, n int64) time.Time {
 		case local:
 			return s.share.Next(t, max(ahead-have, 0), n)
 		default:
-			// Whoever waits asks again, so the store is looked for, and found.
+			// A line that waits asks again, so the store is looked for, and found.
 			return later(t, s.config.soon(now, probeEvery))
 		}
 	}
@@ -381,7 +381,7 @@ func (s *Schedule) horizonLocked() time.Duration { return max(s.config.horizon, 
 // mostLocked returns the units of a horizon, which is the longest run.
 func (s *Schedule) mostLocked() int64 { return max(s.pace.within(s.horizonLocked()), 1) }
 
-// pendingLocked reports whether the store has yet to be told of anything, whoever asks.
+// pendingLocked reports whether the store has yet to be told of anything, without being asked.
 func (s *Schedule) pendingLocked(now time.Time) bool { return s.owed > 0 || s.tellsHoldLocked(now) }
 
 func later(a, b time.Time) time.Time {

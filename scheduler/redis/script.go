@@ -50,7 +50,7 @@ type reply struct {
 	hold    int64
 }
 
-// All have noticed an outage if nobody has asked for that long.
+// All processes have noticed an outage if none has asked for that long.
 const quiet = 100 * time.Millisecond
 
 // step runs one step.

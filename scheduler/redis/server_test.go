@@ -84,7 +84,7 @@ func newShaper(t testing.TB, s redis.Shared, opts ...shaper.Option) *redis.Shape
 	return sh
 }
 
-// closedPort is an address at which nobody listens.
+// closedPort is an address at which no server listens.
 func closedPort(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -8,14 +8,14 @@ import (
 // A step is one call of the script. It runs in a goroutine that ends with it, and there
 // is at most one under way: what is asked for meanwhile waits for the next.
 
-// planLocked begins a step if one is needed. need is the units that somebody has asked
+// planLocked begins a step if one is needed. need is the units that the line has asked
 // about, head the cost of the first call in the line, or 0.
 func (s *Schedule) planLocked(now time.Time, need, head int64) {
 	switch {
 	case s.closed || s.taking:
 		return
 	case s.away:
-		// While somebody asks, the store is looked for. That only looks: what hangs in
+		// While the line asks, the store is looked for. That only looks: what hangs in
 		// the buffers of a stopped server will be done once it goes on, all of it.
 		s.lookLaterLocked(probeEvery / 2)
 		if s.link.mayProbe() {
@@ -37,9 +37,9 @@ func (s *Schedule) planLocked(now time.Time, need, head int64) {
 	}
 }
 
-// reserve begins a step if somebody waits. Not all who ask do: some only want to know
-// what the wait would be, and others are turned away. A line in which somebody waits asks
-// for its head when it is told to look.
+// reserve begins a step if a call waits. Not all that is asked about does: some calls only
+// want to know what the wait would be, and others are turned away. A line in which a call
+// waits asks for its head when it is told to look.
 func (s *Schedule) reserve(head int64) {
 	s.mu.Lock()
 	again, heads := s.again, s.heads
@@ -115,8 +115,7 @@ func (s *Schedule) take(r request) {
 	}
 	s.finish(r, got, err, sent, received)
 
-	// Whoever waits looks at what has come. If nobody does, somebody must see to it
-	// that it goes back.
+	// A line that waits looks at what has come. If none does, it has to go back.
 	s.mu.Lock()
 	again := s.again
 	s.mu.Unlock()
@@ -174,7 +173,7 @@ func (s *Schedule) finish(r request, got reply, err error, sent, received time.T
 		s.held = time.Time{}
 	}
 	if got.hold > got.now {
-		// All are held, and the slots in hand with them. Those that come are behind it.
+		// All are held, and the slots in hand with them. Slots to come are behind it.
 		until := run.local(s.pace, moment{us: got.hold})
 		s.missLocked(s.hand.missed(1, until))
 	}

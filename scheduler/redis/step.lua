@@ -16,7 +16,7 @@ local k, within = tonumber(ARGV[5]), tonumber(ARGV[6])
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
 
--- What lay in the buffers of a server that hung is of no use to anybody by now.
+-- What lay in the buffers of a server that hung is of no use by now.
 if tonumber(ARGV[19]) > 0 and now > tonumber(ARGV[19]) then return {now, 0, 0, -1, 0} end
 
 -- A client that lost the reply asks again. It gets the same run, not another one.
@@ -34,7 +34,7 @@ local function add(us, frac, n)
 end
 
 local tat, frac, hold, changed = 0, 0, 0, false
--- What is no state, as somebody else has written the key, counts as none.
+-- What is no state, as something else has written the key, counts as none.
 local state = redis.pcall('GET', KEYS[1])
 local s_tat, s_frac, s_q, s_now, s_hold
 if type(state) == 'string' then
@@ -43,7 +43,7 @@ end
 if s_tat then
   tat, frac, hold = tonumber(s_tat), tonumber(s_frac), tonumber(s_hold)
   if tonumber(s_q) ~= q then
-    -- Somebody has another rate. The fraction means nothing here.
+    -- A process has stated another rate. The fraction means nothing here.
     if frac > 0 then tat = tat + 1 end
     frac = 0
   end
@@ -55,19 +55,19 @@ if s_tat then
     tat, hold, changed = tat - ahead, math.max(hold - ahead, 0), true
   end
 else
-  -- The key has expired, or was lost. Whoever asks may know what it said, and when: if
+  -- The key has expired, or was lost. The process that asks may know what it said, and when: if
   -- that TAT has passed, nothing was lost.
   local known, ahead = tonumber(ARGV[11]), tonumber(ARGV[18]) - now
   if ahead > 0 then known = known - ahead end
   if known > now then tat = known end
 end
 
--- Unused units come back if nobody has reserved any behind them.
+-- Unused units come back if no other process has reserved any behind them.
 if ARGV[7] ~= '' and tat == tonumber(ARGV[7]) and frac == tonumber(ARGV[8]) then
   tat, frac, changed = tonumber(ARGV[9]), tonumber(ARGV[10]), true
 end
 
--- settle: someone comes back from an outage. If nobody has asked for long, then all
+-- settle: a process comes back from an outage. If none has asked for long, then all
 -- were cut off, and all will be back only then.
 local settle = tonumber(ARGV[12])
 if settle > 0 and tat + tonumber(ARGV[13]) <= now then

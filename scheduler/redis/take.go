@@ -46,7 +46,7 @@ func (q *Quota) planLocked(now time.Time, need, head int64) {
 	}
 }
 
-// takeForLine takes units if somebody waits, as [Schedule.reserve] does.
+// takeForLine takes units if a call waits, as [Schedule.reserve] does.
 func (q *Quota) takeForLine(d demanded) {
 	q.mu.Lock()
 	again, heads := q.again, q.heads
@@ -166,7 +166,7 @@ func (q *Quota) acceptLocked(d demanded, got []int64, id string, sent, received 
 	}
 }
 
-// lookLaterLocked sees to it that what nobody waits for goes back; see look.go.
+// lookLaterLocked sees to it that what no call waits for goes back; see look.go.
 func (q *Quota) lookLaterLocked(now time.Time, d time.Duration) {
 	if q.looking == nil && !q.closed && (q.units > 0 || q.away || q.countLocked(now) > 0 || q.retry.After(now)) {
 		q.looking = time.AfterFunc(d, q.look)

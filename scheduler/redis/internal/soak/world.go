@@ -45,7 +45,7 @@ func (w *world) close() (err error) {
 	return err
 }
 
-// dial connects with whoever is in charge.
+// dial connects with the server that is in charge.
 func (w *world) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	var d net.Dialer
 	return d.DialContext(ctx, network, w.servers[w.current.Load()].Addr)
