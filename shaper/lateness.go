@@ -48,7 +48,7 @@ func (l *lateness) end() { l.by = 0 }
 
 // toleranceOf returns the tolerance of a schedule, 0 if it tells none.
 func toleranceOf(s scheduler.Scheduler) time.Duration {
-	if tolerant, ok := s.(interface{ Tolerance() time.Duration }); ok {
+	if tolerant, ok := s.(scheduler.Tolerant); ok {
 		return max(tolerant.Tolerance(), 0)
 	}
 	return 0
