@@ -33,7 +33,7 @@ var oddRates = []scheduler.Rate{
 }
 
 // An agreeRun asks the same of a Shaper that may let calls leave without its lock (the
-// lane), of one that may not, and of a key of a Group.
+// fast), of one that may not, and of a key of a Group.
 type agreeRun struct {
 	t      *testing.T
 	rng    *rand.Rand
@@ -48,12 +48,12 @@ type agreeRun struct {
 func newAgreeRun(t *testing.T, rng *rand.Rand) *agreeRun {
 	a := &agreeRun{t: t, rng: rng, start: time.Now(), rate: oddRates[rng.IntN(len(oddRates))]}
 	a.burst = []int{1, 2, 5, 1000, 1_000_000}[rng.IntN(5)]
-	lane, err := shaper.New(a.rate, shaper.WithBurst(a.burst))
+	fast, err := shaper.New(a.rate, shaper.WithBurst(a.burst))
 	if err != nil {
 		return nil
 	}
 	lock := newShaper(t, a.rate, shaper.WithBurst(a.burst), shaper.WithClock(clock.New()))
-	a.pacers = []pacer{lane, lock, newKey(t, a.rate, shaper.WithBurst(a.burst))}
+	a.pacers = []pacer{fast, lock, newKey(t, a.rate, shaper.WithBurst(a.burst))}
 	return a
 }
 
@@ -107,7 +107,7 @@ func (a *agreeRun) same(what string, f func(pacer) any) any {
 		got = append(got, f(p))
 	}
 	require.Equal(a.t, []any{got[0], got[0], got[0]}, got,
-		"%s at %v, step %d: rate %v burst %d: lane, lock, key", what, a.now(), a.step, a.rate, a.burst)
+		"%s at %v, step %d: rate %v burst %d: fast, lock, key", what, a.now(), a.step, a.rate, a.burst)
 	return got[0]
 }
 
@@ -117,7 +117,7 @@ func (a *agreeRun) delay() {
 	require.GreaterOrEqual(a.t, got, time.Duration(0))
 }
 
-// The lane, the lock, a Group and exact rationals decide alike, for odd rates, bursts and
+// The fast, the lock, a Group and exact rationals decide alike, for odd rates, bursts and
 // costs, over nanoseconds and over decades.
 func TestLaneLockGroupAndModelAgree(t *testing.T) {
 	trial.Run(t, 1500, func(t *testing.T, rng *rand.Rand) {

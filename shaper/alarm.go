@@ -13,9 +13,9 @@ type alarm interface {
 	// set makes the alarm fire after wait, for this head and no other.
 	set(head *call, wait time.Duration)
 	// forget is called before a call is answered or taken back: from then on it may be
-	// somebody else's, of another Shaper even.
+	// another caller's, of another Shaper even.
 	forget(c *call)
-	// stop is called when nobody waits on time.
+	// stop is called when no call waits on time.
 	stop()
 }
 
@@ -23,30 +23,30 @@ type alarm interface {
 func (c *config) newAlarm(fire func()) alarm {
 	switch {
 	case c.clock != nil:
-		return &callback{clock: c.clock, fire: fire}
+		return &clockAlarm{clock: c.clock, fire: fire}
 	case c.precise:
 		var grain time.Duration
 		if c.grain != nil {
 			grain = *c.grain
 		}
-		return newPunctual(grain, fire)
+		return newPreciseAlarm(grain, fire)
 	}
-	return &heir{fire: fire}
+	return &headTimer{fire: fire}
 }
 
 // timed reports whether the alarm makes use of timers of the calls' own.
 func (c *config) timed() bool { return c.clock == nil && !c.precise }
 
-// heir is the alarm on the system's clock: the head's own timer. Its caller selects on
+// headTimer is the alarm on the system's clock: the head's own timer. Its caller selects on
 // that already, so one goroutine is woken for each departure, and not a dispatcher
 // besides. For a head without a timer there is one of its own.
-type heir struct {
+type headTimer struct {
 	armed *time.Timer
 	spare *time.Timer
 	fire  func()
 }
 
-func (h *heir) set(head *call, wait time.Duration) {
+func (h *headTimer) set(head *call, wait time.Duration) {
 	timer := head.timer
 	if timer == nil {
 		if h.spare == nil {
@@ -61,35 +61,35 @@ func (h *heir) set(head *call, wait time.Duration) {
 	timer.Reset(wait)
 }
 
-func (h *heir) forget(c *call) {
+func (h *headTimer) forget(c *call) {
 	if c.timer != nil && h.armed == c.timer {
 		h.stop()
 	}
 }
 
-func (h *heir) stop() {
+func (h *headTimer) stop() {
 	if h.armed != nil {
 		h.armed.Stop()
 		h.armed = nil
 	}
 }
 
-// callback is the alarm on a clock of the user's. A mock's timer blocks if it is reset
-// after a firing that nobody read, so each alarm is a new one, with nothing to read.
-type callback struct {
+// clockAlarm is the alarm on a clock of the user's. A mock's timer blocks if it is reset
+// after a firing that was not read, so each alarm is a new one, with nothing to read.
+type clockAlarm struct {
 	clock clock.Clock
 	fire  func()
 	timer *clock.Timer
 }
 
-func (c *callback) set(_ *call, wait time.Duration) {
+func (c *clockAlarm) set(_ *call, wait time.Duration) {
 	c.stop()
 	c.timer = c.clock.AfterFunc(wait, c.fire)
 }
 
-func (c *callback) forget(*call) {}
+func (c *clockAlarm) forget(*call) {}
 
-func (c *callback) stop() {
+func (c *clockAlarm) stop() {
 	if c.timer != nil {
 		c.timer.Stop()
 		c.timer = nil

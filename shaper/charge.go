@@ -1,8 +1,8 @@
 package shaper
 
 // Charge records a call of the given cost that has left without asking, because
-// something below resent it or somebody else uses the same limit. It never waits.
-// Those who wait move back by what it cost, as if it had left in its turn; one that
+// something below resent it or another program uses the same limit. It never waits.
+// The waiting calls move back by what it cost, as if it had left in its turn; one that
 // cannot make its deadline any more is refused with [ErrDeadline].
 //
 // A cost below 1 is ignored. Charge works after Close, too: what has left has left.

@@ -2,7 +2,7 @@ package shaper
 
 import "time"
 
-// dispatch lets everybody leave who is due. It is what timers call; one that fires
+// dispatch lets every call leave that is due. It is what timers call; one that fires
 // for nothing, because it was stopped too late, does no harm.
 func (s *Shaper) dispatch() {
 	s.lock()

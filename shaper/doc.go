@@ -18,16 +18,16 @@
 //  2. Never early: no call leaves before it is due.
 //  3. Order: first come, first out. A newcomer never overtakes; nor does Allow.
 //  4. No slot is lost: a call that gives up is as if it had never come, and
-//     everybody behind it moves up at once.
+//     the calls behind it move up at once.
 //  5. Earliest: what leaves, leaves at the earliest instant that the limits allow.
 //     Timers that are late by up to J do not add up.
 //  6. Bounded: the line has a capacity, in calls and in time.
 //  7. Told at once: a call that cannot leave before its deadline is refused on
 //     arrival, with the wait that it would have needed.
 //  8. One outcome: each call has left, was cancelled, or was refused.
-//  9. Changes reach everybody: a new rate, a pause and a hold apply to calls that
+//  9. Changes reach every call: a new rate, a pause and a hold apply to calls that
 //     wait already.
-//  10. Idle is free: no goroutine and no armed timer while nobody waits.
+//  10. Idle is free: no goroutine and no armed timer while no call waits.
 //
 // # States
 //
@@ -40,8 +40,8 @@
 //	   `------------- Close --------------'
 //
 //	open      calls leave, wait, or are refused
-//	draining  newcomers are refused with ErrClosed; those who wait go on
-//	closed    newcomers and those who wait are refused with ErrClosed
+//	draining  newcomers are refused with ErrClosed; waiting calls go on
+//	closed    newcomers and waiting calls are refused with ErrClosed
 //
 //	        Pause                      HoldUntil(t), t later than now
 //	free ----------> paused    free ----------------------------------> held
@@ -50,7 +50,7 @@
 //
 // One call:
 //
-//	arrives --> leaves at once        if nobody waits, the gate is free, it is due
+//	arrives --> leaves at once        if no call waits, the gate is free, it is due
 //	   |
 //	   +------> refused               bad cost, closed, line full, too late
 //	   |
@@ -65,7 +65,7 @@
 // # Many keys
 //
 // A [Group] has one limit for each key, of which it remembers a bounded number. A key is
-// idle, and costs its TAT, or it is bound to a Shaper while somebody waits or something
+// idle, and costs its TAT, or it is bound to a Shaper while a call waits or something
 // is special about it:
 //
 //	       first use                must wait, held, paused, other rate

@@ -9,10 +9,10 @@ import (
 // A gate stops the whole line, for some time or until further notice.
 type gate struct {
 	paused bool
-	// openAt is when the latest hold ends or the latest pause ended: nobody is due
+	// openAt is when the latest hold ends or the latest pause ended: no call is due
 	// before it.
 	openAt time.Time
-	// reopening: nobody has left since openAt.
+	// reopening: no call has left since openAt.
 	reopening bool
 }
 
@@ -34,7 +34,7 @@ func (s *Shaper) passGateLocked(cost int64) {
 	}
 }
 
-// settleLocked closes the matter of a gate that has opened and that nobody has passed
+// settleLocked closes the matter of a gate that has opened and that no call has passed
 // since, once all that was forfeited would have been saved up again.
 func (s *Shaper) settleLocked(now time.Time) {
 	if s.gcra != nil && s.gate.reopening && s.gate.open(now) && s.forfeitedLocked().TAT().Before(now) {
@@ -67,7 +67,7 @@ func (g *gate) foreseeLocked(s scheduler.Scheduler, opens time.Time, cost int64)
 // heldUntilLocked returns when the hold in force ends, by the user's clock; zero if
 // there is none.
 func (s *Shaper) heldUntilLocked() time.Time {
-	// Nobody leaves while a hold is in force, so most refusals need not look at the
+	// No call leaves while a hold is in force, so most refusals need not look at the
 	// clock.
 	if !s.gate.reopening {
 		return time.Time{}

@@ -18,13 +18,13 @@ const defaultMaxKeys = 100_000
 //
 // It keeps the promises of a Shaper for each key. Keys are made on first use and their
 // number is bounded ([WithMaxKeys]); a new one beyond that is refused with
-// [ErrTooManyKeys]. A key is forgotten when its TAT has passed, nobody waits for it and
+// [ErrTooManyKeys]. A key is forgotten when its TAT has passed, no call waits for it and
 // nothing holds it: a forgotten key and a fresh one cannot be told apart. So a key that
 // still owes anything is never forgotten, and forgetting resets nothing.
 //
-// A key for which nobody waits costs its TAT and no more. Keys are forgotten while the
+// A key for which no call waits costs its TAT and no more. Keys are forgotten while the
 // Group is used, or when it is asked for their number; it has no goroutine for that, and
-// no timer while nobody waits, so it need not be closed.
+// no timer while no call waits, so it need not be closed.
 //
 // All methods are safe for concurrent use.
 type Group[K comparable] struct {
@@ -41,7 +41,7 @@ type Group[K comparable] struct {
 	keys   keyCount
 	life   atomic.Int32 // a state
 
-	stock stock     // of calls, for all keys
+	pool  callPool  // of calls, for all keys
 	spare sync.Pool // of *member, to be bound to keys
 }
 
@@ -69,7 +69,7 @@ func NewGroup[K comparable](r scheduler.Rate, opts ...Option) (*Group[K], error)
 	}
 	g.rates.Store(&rates[K]{of})
 	g.config = c
-	g.stock.timed = c.timed()
+	g.pool.timed = c.timed()
 	if g.usual, err = c.newClass(r); err != nil {
 		return nil, err
 	}

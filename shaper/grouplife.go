@@ -3,7 +3,7 @@ package shaper
 import "context"
 
 // Shutdown refuses new calls with [ErrClosed] and lets those that wait leave at their
-// pace, each key at its own. It returns nil once nobody waits, or the error of ctx if
+// pace, each key at its own. It returns nil once no call waits, or the error of ctx if
 // that ends first.
 func (g *Group[K]) Shutdown(ctx context.Context) error {
 	g.made()

@@ -9,7 +9,7 @@ import (
 type member struct {
 	shaper *Shaper
 	class  *class
-	users  int // those who use it now, under the lock of the shard
+	users  int // callers that use it now, under the lock of the shard
 }
 
 // bindLocked binds an idle key to a Shaper.
@@ -17,7 +17,7 @@ func (sh *shard[K]) bindLocked(key K, e idle) *member {
 	g := sh.group
 	m, ok := g.spare.Get().(*member)
 	if !ok {
-		m = &member{shaper: newShaper(e.class.pacer(), g.config, g.time, &g.stock)}
+		m = &member{shaper: newShaper(e.class.pacer(), g.config, g.time, &g.pool)}
 	}
 	m.class, m.users = e.class, 0
 	m.shaper.adopt(e, g.time.epoch.Add(sh.origin))
@@ -29,7 +29,7 @@ func (sh *shard[K]) bindLocked(key K, e idle) *member {
 	return m
 }
 
-// parkLocked makes a key idle again that nobody uses, or forgets it, if there is nothing
+// parkLocked makes a key idle again that no caller uses, or forgets it, if there is nothing
 // to it but its TAT.
 func (sh *shard[K]) parkLocked(key K, m *member, now time.Duration) {
 	e, again, ok := m.shaper.park(m.class, sh.group.time.epoch, now, sh.origin)
@@ -47,8 +47,8 @@ func (sh *shard[K]) parkLocked(key K, m *member, now time.Duration) {
 	sh.group.spare.Put(m) // it belongs to others from here on
 }
 
-// adopt makes the Shaper that of a key, with TAT in ticks since the origin. Nobody else
-// uses it.
+// adopt makes the Shaper that of a key, with TAT in ticks since the origin. No other
+// goroutine uses it.
 func (s *Shaper) adopt(e idle, origin time.Time) {
 	s.lock()
 	defer s.unlock()
@@ -64,10 +64,10 @@ func (s *Shaper) adopt(e idle, origin time.Time) {
 
 // park returns all that distinguishes the Shaper from a fresh one, in ticks since the
 // origin, if an idle key can tell it. Then it may be adopted by another key. If not, it
-// returns from when on that may be so, unless somebody uses it before.
+// returns from when on that may be so, unless it is used before.
 func (s *Shaper) park(c *class, epoch time.Time, since, origin time.Duration) (e idle, again time.Duration, ok bool) {
 	s.lock()
-	defer s.mu.Unlock() // and the lane stays shut
+	defer s.mu.Unlock() // and the fast path stays shut
 	now := epoch.Add(since)
 	if s.gate.paused || s.share != whole || s.full.Cmp(c.rate) != 0 {
 		return e, math.MaxInt64, false

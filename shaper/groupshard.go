@@ -8,7 +8,7 @@ import (
 )
 
 // A shard holds some of the keys of a Group, under a lock of their own. A key is idle or
-// bound: while nobody waits for it and nothing is special about it, its TAT is all that
+// bound: while no call waits for it and nothing is special about it, its TAT is all that
 // there is to it; else it is bound to a Shaper.
 type shard[K comparable] struct {
 	group *Group[K]
@@ -49,7 +49,7 @@ func (sh *shard[K]) enter(key K, cost int64, now time.Duration, dead error) (*me
 		return nil, dead
 	}
 	if state(sh.group.life.Load()) != open {
-		// Asked under the lock, so that Close finds whoever came in before.
+		// Asked under the lock, so that Close finds the calls that came in before.
 		return nil, sh.refuseLocked(ErrClosed, cost)
 	}
 	if cost < 1 {
@@ -140,7 +140,7 @@ func (sh *shard[K]) find(key K) *member {
 	return m
 }
 
-// release is called by whoever has acquired a member and needs it no more.
+// release gives back a member that was acquired or found.
 func (sh *shard[K]) release(key K, m *member) {
 	now := sh.group.time.since()
 	sh.mu.Lock()

@@ -128,15 +128,16 @@ func (c *counts) add(more counts) {
 	c.units += more.units
 }
 
-// takeCounts returns what the Shaper has counted, and starts anew. Nobody else uses it.
+// takeCounts returns what the Shaper has counted, and starts anew. No other goroutine uses it.
 func (s *Shaper) takeCounts() counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	taken := s.counts
 	s.counts = counts{}
-	express := s.express.left.Swap(0)
-	taken.submitted += express
-	taken.left += express
-	taken.units += express + s.express.more.Swap(0)
+	fast := s.fast.left.Swap(0)
+	taken.submitted += fast
+	taken.left += fast
+	taken.units += fast + s.fast.more.Swap(0)
+	s.unused.seen = 0
 	return taken
 }

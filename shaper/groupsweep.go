@@ -30,7 +30,7 @@ func (c *keyCount) free(n int) { c.n.Add(int64(-n)) }
 
 // sweeps decide when a shard is searched for keys that can be forgotten: when it has
 // grown to twice of what the last search left, so that the work is a constant for each
-// new key, and whenever somebody needs a place or a number.
+// new key, and whenever a place or a number is needed.
 type sweeps struct {
 	at   int // how many keys make a search worth it
 	peak int // the most that the map of the idle has held

@@ -13,7 +13,7 @@ import (
 // calls in a loop. So a call that finds the line empty may claim the instant at which its
 // caller would have come, had it been woken on time. Two things bound a claim: how late
 // the calls were that left the line last, and the instant before which no call of the line
-// was due. A call that was in nobody's way before that instant was not late by more.
+// was due. What came before that instant has made no call late.
 type lateness struct {
 	tolerance time.Duration // J of the schedule; 0 if it tells none
 	by        time.Duration // of the calls that left the line last, up to the tolerance

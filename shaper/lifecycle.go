@@ -13,7 +13,7 @@ const (
 // A lifecycle is where a Shaper stands between New and Close.
 type lifecycle struct {
 	state   state
-	drained chan struct{} // made and closed for those who wait in Shutdown
+	drained chan struct{} // made and closed for callers of Shutdown
 }
 
 // noteLocked is told how many calls wait whenever that may have become none.
@@ -25,7 +25,7 @@ func (l *lifecycle) noteLocked(waiting int) {
 }
 
 // Shutdown refuses new calls with [ErrClosed] and lets those that wait leave at
-// their pace. It returns nil once nobody waits, or the error of ctx if that ends
+// their pace. It returns nil once no call waits, or the error of ctx if that ends
 // first; the line goes on draining then, and [Shaper.Close] would refuse the
 // rest. A pause or a hold stops the draining too.
 func (s *Shaper) Shutdown(ctx context.Context) error {
@@ -41,8 +41,8 @@ func (s *Shaper) Shutdown(ctx context.Context) error {
 	}
 }
 
-// drain refuses new calls and returns what is closed when nobody waits any more,
-// or nil if nobody does now.
+// drain refuses new calls and returns what is closed when no call waits any more,
+// or nil if none does now.
 func (s *Shaper) drain() <-chan struct{} {
 	s.lock()
 	defer s.unlock()

@@ -91,10 +91,10 @@ func (l *line) remove(c *call) {
 	}
 }
 
-// A stock keeps calls for those who come next, so that waiting allocates nothing in the
+// A callPool keeps calls for later callers, so that waiting allocates nothing in the
 // long run. Each Shaper has one of its own: channels and timers must not wander between
 // synctest bubbles.
-type stock struct {
+type callPool struct {
 	calls sync.Pool
 	timed bool // calls at the front of a line have a timer
 }
@@ -104,7 +104,7 @@ type stock struct {
 // and with so many in front of it a call has time to spare.
 const frontOfLine = 1024
 
-func (s *stock) take(ahead int) *call {
+func (s *callPool) take(ahead int) *call {
 	c, ok := s.calls.Get().(*call)
 	if !ok {
 		c = &call{ready: make(chan struct{}, 1)}
@@ -117,4 +117,4 @@ func (s *stock) take(ahead int) *call {
 }
 
 // put takes back a call that is not in the line and whose answer was read.
-func (s *stock) put(c *call) { s.calls.Put(c) }
+func (s *callPool) put(c *call) { s.calls.Put(c) }

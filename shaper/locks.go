@@ -6,17 +6,17 @@ package shaper
 // but for the schedule and the clock that they may have supplied.
 //
 //	guarded by mu                         set when made and not changed
-//	time, sched, pacer, maxBacklog,       capacity, maxDelay, tolerance,
-//	base, full, share, line and its       gcra, limits, stock,
-//	calls, refusals, gate, places,        time.clock, time.epoch,
-//	life, nextDue, counts, lag, alarm,    a call's ready channel and timer
-//	laneOpen, and what gcra and limits
-//	point to
+//	time, sched, pacer, pacing, base,     capacity, maxDelay, maxBacklog,
+//	full, share, line and its calls,      gcra, limits, pool,
+//	refusals, nextDue, gate, places,      time.clock, time.epoch,
+//	life, counts, late, unused, debt,     a call's ready channel and timer
+//	alarm, wordOpen, and what gcra and
+//	limits point to
 //
 // A caller that waits holds no lock. It may read whether its call was refused once ready
 // has told it.
 //
-// While no call waits, nothing is held and the pace is the only limit, calls leave without
+// While no call waits, nothing is held and the rate is the only limit, calls leave without
 // the lock, by changing TAT in a single word. Shaper.lock takes that word first. So what is
 // guarded by mu includes TAT, and the lock decides as if there were no other way.
 //

@@ -82,7 +82,7 @@ func WithMaxInFlight(n int) Option {
 
 // WithLimits adds limits that hold beside the rate: a call leaves when all of them
 // allow it, and each is charged what really left. The Shaper owns them from then
-// on; nobody else may use them. [Shaper.SetRate] does not touch them.
+// on; they may not be used elsewhere. [Shaper.SetRate] does not touch them.
 func WithLimits(more ...scheduler.Scheduler) Option {
 	return func(c *config) { c.limits = append(c.limits, more...) }
 }
@@ -101,14 +101,14 @@ func WithClock(cl clock.Clock) Option {
 
 // WithPreciseTiming has calls leave within tens of microseconds of their due time, where
 // timers of the runtime are up to a millisecond late. It is for high rates and for
-// partners who look at each gap, and costs CPU time above some thousand departures per
+// partners that look at each gap, and costs CPU time above some thousand departures per
 // second; see [WithGrain]. The order, the schedule and all promises are the same.
 //
 // It works on Linux, by a timerfd that the runtime's poller watches, one for the process;
-// a goroutine that all Shapers share exists while somebody waits, and for a moment after.
+// a goroutine that all Shapers share exists while a call waits, and for a moment after.
 // Elsewhere, where the kernel has no timerfd for the process, with [WithClock], and for
 // what is made in a [testing/synctest] bubble, timers are used as without the option. On a
-// machine whose cores are all busy nobody is precise. A schedule of one's own
+// machine whose cores are all busy no release is precise. A schedule of one's own
 // ([NewFrom], [WithLimits]) is asked on that goroutine, so a slow one makes others late.
 func WithPreciseTiming() Option { return func(c *config) { c.precise = true } }
 

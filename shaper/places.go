@@ -9,8 +9,8 @@ import (
 type places struct {
 	most  int64 // 0: no bound
 	taken int64
-	// freedAt is when one became free after all had been taken: nobody who needs a place
-	// was due before.
+	// freedAt is when one became free after all had been taken: no call that needs a
+	// place was due before.
 	freedAt time.Time
 }
 
@@ -18,8 +18,8 @@ func (p *places) free() bool { return p.most == 0 || p.taken < p.most }
 
 // Acquire waits as [Shaper.WaitN] does. The call counts as in flight then, until
 // [Shaper.Release]. With [WithMaxInFlight] it leaves only when fewer are in flight than
-// may be; those behind it wait as well, whatever they ask for. How long that takes nobody
-// can tell, so a prediction, and a refusal for a deadline, is as if a place became free
+// may be; those behind it wait as well, whatever they ask for. How long that takes cannot
+// be told, so a prediction, and a refusal for a deadline, is as if a place became free
 // at once.
 //
 // If Acquire returns nil, Release must be called exactly once.

@@ -15,8 +15,8 @@ import (
 func TestGrainKeepsReleasesApart(t *testing.T) {
 	const grain, releases = 2 * time.Millisecond, 20
 	fired := make(chan time.Duration, releases)
-	var p *punctual
-	p = newPunctual(grain, func() { fired <- time.Duration(p.fired.Load()) })
+	var p *preciseAlarm
+	p = newPreciseAlarm(grain, func() { fired <- time.Duration(p.fired.Load()) })
 	last := time.Duration(-1)
 	for range releases {
 		p.set(nil, time.Microsecond)
@@ -37,9 +37,9 @@ func TestPreciseTimingStaysOutOfBubbles(t *testing.T) {
 		return s.alarm
 	}
 	if precise.Available() {
-		assert.IsType(t, &punctual{}, kind())
+		assert.IsType(t, &preciseAlarm{}, kind())
 	} else {
-		assert.IsType(t, &heir{}, kind())
+		assert.IsType(t, &headTimer{}, kind())
 	}
-	synctest.Test(t, func(t *testing.T) { assert.IsType(t, &heir{}, kind()) })
+	synctest.Test(t, func(t *testing.T) { assert.IsType(t, &headTimer{}, kind()) })
 }

@@ -22,9 +22,9 @@ type Shaper struct {
 	maxBacklog time.Duration
 	gcra       *scheduler.GCRA       // the schedule, if that is all that there is to it
 	limits     []scheduler.Scheduler // those beside the pacer
-	stock      *stock
+	pool       *callPool
 
-	express express
+	fast fastPath
 
 	mu sync.Mutex // taken with lock and unlock
 	// Guarded by mu:
@@ -46,7 +46,7 @@ type Shaper struct {
 	unused   unused
 	debt     int64 // see fullLocked
 	alarm    alarm
-	laneOpen bool // calls may leave without the lock; see express
+	wordOpen bool // calls may leave without the lock; see fastPath
 }
 
 // New returns a Shaper that paces at the rate. Its defaults are a burst of 1, a
@@ -65,7 +65,7 @@ func New(r scheduler.Rate, opts ...Option) (*Shaper, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newShaper(pacer, c, newTimebase(c.clock, pacer.Tolerance()), &stock{timed: c.timed()}), nil
+	return newShaper(pacer, c, newTimebase(c.clock, pacer.Tolerance()), &callPool{timed: c.timed()}), nil
 }
 
 // NewFrom returns a Shaper that lets calls leave when the schedule says so: one of package
@@ -95,7 +95,7 @@ func NewFrom(s scheduler.Scheduler, opts ...Option) (*Shaper, error) {
 	if err := c.forGroups(); err != nil {
 		return nil, err
 	}
-	return newShaper(s, c, newTimebase(c.clock, toleranceOf(s)), &stock{timed: c.timed()}), nil
+	return newShaper(s, c, newTimebase(c.clock, toleranceOf(s)), &callPool{timed: c.timed()}), nil
 }
 
 // errUnusable is for a schedule that could never let anything leave.
@@ -103,7 +103,7 @@ func errUnusable(what string, s scheduler.Scheduler) error {
 	return fmt.Errorf("shaper: %s %T: its MaxCost is %d: is it a zero value?", what, s, s.MaxCost())
 }
 
-func newShaper(pacer scheduler.Scheduler, c config, base timebase, stock *stock) *Shaper {
+func newShaper(pacer scheduler.Scheduler, c config, base timebase, pool *callPool) *Shaper {
 	s := &Shaper{
 		capacity:   c.queue,
 		maxDelay:   c.maxDelay,
@@ -112,7 +112,7 @@ func newShaper(pacer scheduler.Scheduler, c config, base timebase, stock *stock)
 		sched:      pacer,
 		pacer:      pacer,
 		limits:     c.limits,
-		stock:      stock,
+		pool:       pool,
 		share:      whole,
 		debt:       1,
 		places:     places{most: c.maxInFlight},
@@ -131,6 +131,6 @@ func newShaper(pacer scheduler.Scheduler, c config, base timebase, stock *stock)
 		changing.Notify(s.dispatch)
 	}
 	s.lock()
-	defer s.unlock() // opens the lane
+	defer s.unlock() // opens the fast path
 	return s
 }

@@ -31,7 +31,7 @@ type Stats struct {
 	HeldUntil time.Time // when the hold ends; zero if none is in force
 }
 
-// counts are the events that Stats tells of, but for the calls of the express.
+// counts are the events that Stats tells of, but for the calls of the fast path.
 type counts struct {
 	submitted, left, cancelled, refused int64
 	units                               int64 // of the calls that left
@@ -54,17 +54,17 @@ func (s *Shaper) Stats() Stats {
 	defer s.unlock()
 	now := s.time.now()
 	s.unusedLocked(now)
-	express := s.express.left.Load()
+	fast := s.fast.left.Load()
 	st := Stats{
-		Submitted: s.counts.submitted + express,
-		Left:      s.counts.left + express,
+		Submitted: s.counts.submitted + fast,
+		Left:      s.counts.left + fast,
 		Cancelled: s.counts.cancelled,
 		Refused:   s.counts.refused,
 		Waiting:   int64(s.line.len),
 		Units:     s.line.units,
 		InFlight:  s.places.taken,
 		Paused:    s.gate.paused,
-		LeftUnits: s.counts.units + s.express.units(),
+		LeftUnits: s.counts.units + s.fast.units(),
 		Rate:      rateOf(s.pacer),
 	}
 	st.UnusedUnits = s.unused.total(st.Rate)

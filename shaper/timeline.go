@@ -13,12 +13,12 @@ type timebase struct {
 	epoch time.Time
 }
 
-// newTimebase takes the tolerance of the schedules that are asked by it; see [newSteady].
+// newTimebase takes the tolerance of the schedules that are asked by it; see [newMonotonic].
 func newTimebase(c clock.Clock, tolerance time.Duration) timebase {
 	if c == nil {
 		return timebase{epoch: time.Now()}
 	}
-	return timebase{clock: newSteady(c, tolerance), epoch: c.Now()}
+	return timebase{clock: newMonotonic(c, tolerance), epoch: c.Now()}
 }
 
 // since returns what has elapsed since the epoch. It needs no lock of a Shaper, which is

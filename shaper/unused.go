@@ -14,6 +14,7 @@ type unused struct {
 	until time.Time     // all is counted until then
 	time  time.Duration // at the present rate
 	units int64         // of rates before
+	seen  int64         // units of the fast path, as of the latest look at it
 }
 
 // unusedLocked counts until now. It is called before anything changes that matters to it.
@@ -29,16 +30,17 @@ func (s *Shaper) unusedLocked(now time.Time) {
 	}
 }
 
-// unusedLaneLocked counts what passed unused between calls that left without the lock,
-// while TAT moved on from before.
-func (s *Shaper) unusedLaneLocked(before time.Time, units int64) {
+// unusedWordLocked counts what passed unused between the calls that left without the lock,
+// while TAT moved on from before. Their units are all those of the fast path till now.
+func (s *Shaper) unusedWordLocked(before time.Time, units int64) {
 	after := s.pacing.TAT()
 	if after.After(before) {
 		s.unused.time += after.Sub(later(before, s.unused.until))
 	}
 	// A call that left just now may be counted only the next time; so this may come to
 	// less than nothing, for a moment.
-	s.unused.time -= s.pacing.Rate().For(units)
+	s.unused.time -= s.pacing.Rate().For(units - s.unused.seen)
+	s.unused.seen = units
 }
 
 // total returns the units at the present rate and at those before.

@@ -26,7 +26,7 @@ func (s *Shaper) Wait(ctx context.Context) error {
 	// those that wait are many.
 	dead := ctx.Err()
 	read := s.time.since()
-	if dead == nil && s.express.leave(read, 1) {
+	if dead == nil && s.fast.leave(read, 1) {
 		return nil
 	}
 	return s.wait(ctx, dead, read, 1, false)
@@ -40,7 +40,7 @@ func (s *Shaper) Wait(ctx context.Context) error {
 func (s *Shaper) WaitN(ctx context.Context, cost int) error {
 	dead := ctx.Err()
 	read := s.time.since()
-	if dead == nil && s.express.leave(read, int64(cost)) {
+	if dead == nil && s.fast.leave(read, int64(cost)) {
 		return nil
 	}
 	return s.wait(ctx, dead, read, int64(cost), false)
@@ -69,7 +69,7 @@ func (s *Shaper) Allow() bool { return s.AllowN(1) }
 // AllowN is [Shaper.Allow] for a call of the given cost in units.
 func (s *Shaper) AllowN(cost int) bool {
 	read := s.time.since()
-	if s.express.leave(read, int64(cost)) {
+	if s.fast.leave(read, int64(cost)) {
 		return true
 	}
 	s.lock()
@@ -87,7 +87,7 @@ func (s *Shaper) AllowN(cost int) bool {
 // LeaveNow says yes only where no lock is needed for it. It is for callers who do
 // something before they wait, such as looking at the clock.
 func (s *Shaper) LeaveNow(cost int) bool {
-	if s.express.leave(s.time.since(), int64(cost)) {
+	if s.fast.leave(s.time.since(), int64(cost)) {
 		return true
 	}
 	s.made()
@@ -130,7 +130,7 @@ func (s *Shaper) enter(dead error, deadline time.Time, read time.Duration, cost 
 	if s.leaveLocked(now, cost, place) {
 		return nil, nil
 	}
-	// The clock was read before the lock was free, which may be long ago. Whoever has to
+	// The clock was read before the lock was free, which may be long ago. A call that has to
 	// wait can afford to read it again.
 	if present := s.arriveLocked(s.time.since()); present.After(now) {
 		now = present
@@ -141,8 +141,8 @@ func (s *Shaper) enter(dead error, deadline time.Time, read time.Duration, cost 
 	return s.joinLocked(now, deadline, cost, place)
 }
 
-// arriveLocked returns the present for somebody who arrives. If the timer of the head
-// is late, everybody who is due leaves now and not behind the newcomer's back.
+// arriveLocked returns the present for a newcomer. If the timer of the head is late,
+// every call that is due leaves now and not behind the newcomer's back.
 func (s *Shaper) arriveLocked(read time.Duration) time.Time {
 	now := s.time.nowLocked(read)
 	s.unusedLocked(now)
@@ -164,7 +164,7 @@ func (s *Shaper) admissibleLocked(cost int64) error {
 	return nil
 }
 
-// leaveLocked lets a newcomer leave if nobody waits, nothing is held and it is
+// leaveLocked lets a newcomer leave if no call waits, nothing is held and it is
 // due.
 func (s *Shaper) leaveLocked(now time.Time, cost int64, place bool) bool {
 	if s.line.head != nil || !s.gate.open(now) || place && !s.places.free() || s.sched.Next(now, 0, cost).After(now) {
@@ -216,7 +216,7 @@ func (s *Shaper) joinLocked(now, deadline time.Time, cost int64, place bool) (*c
 		return nil, s.refuseLocked(ErrQueueFull, cost, delay)
 	}
 
-	c := s.stock.take(s.line.len)
+	c := s.pool.take(s.line.len)
 	c.cost, c.place, c.arrived, c.deadline = cost, place, now.Sub(s.time.epoch), noDeadline
 	if !deadline.IsZero() {
 		c.deadline = deadline.Sub(s.time.epoch)
@@ -258,7 +258,7 @@ func debtOf(cost int64, g *scheduler.GCRA) int64 {
 // dueLocked predicts when a call leaves that has ahead units in front of it. If the
 // gate is paused, that is as if it opened now.
 func (s *Shaper) dueLocked(now time.Time, ahead, cost int64) time.Time {
-	first := cost // of whoever leaves first
+	first := cost // of the call that leaves first
 	if ahead > 0 {
 		first = s.line.head.cost
 	}
@@ -279,8 +279,8 @@ func (s *Shaper) await(ctx context.Context, done <-chan struct{}, c *call) error
 		case <-c.ready:
 			return s.answered(c)
 		case <-c.expired():
-			// The head is due. The pass answers this call and everybody else who
-			// is due, or arms the timer anew if the schedule has changed.
+			// The head is due. The pass answers this call and all others that
+			// are due, or arms the timer anew if the schedule has changed.
 			s.dispatch()
 			select {
 			case <-c.ready: // as a rule; asked apart, as that is cheap
@@ -298,12 +298,12 @@ func (s *Shaper) await(ctx context.Context, done <-chan struct{}, c *call) error
 	}
 }
 
-// answered returns the answer of a call and lays the call into the stock.
+// answered returns the answer of a call and lays the call into the pool.
 func (s *Shaper) answered(c *call) (err error) {
 	if c.refused {
 		err = s.takeRefusal(c)
 	}
-	s.stock.put(c)
+	s.pool.put(c)
 	return err
 }
 
@@ -327,7 +327,7 @@ func (s *Shaper) abandon(c *call) bool {
 	now := s.time.now()
 	s.unusedLocked(now)
 	s.withdrawLocked(c, now)
-	s.stock.put(c)
+	s.pool.put(c)
 	s.counts.cancelled++
 	if wasHead {
 		s.dispatchLocked(now)

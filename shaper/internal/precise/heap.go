@@ -25,7 +25,7 @@ func (h *alarms) Pop() any {
 	last := len(*h) - 1
 	a := (*h)[last]
 	a.place = nowhere
-	// The array behind the heap must not keep an Alarm that nobody waits for.
+	// The array behind the heap must not keep an Alarm that no Shaper waits for.
 	(*h)[last] = nil
 	*h = (*h)[:last]
 	return a

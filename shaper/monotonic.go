@@ -7,7 +7,7 @@ import (
 	"github.com/benbjohnson/clock"
 )
 
-// steady is a clock of the user's whose elapsed time never goes back, for every reader.
+// A monotonic is a clock of the user's whose elapsed time never goes back, for every reader.
 // What it makes of a step back depends on its length.
 //
 // A clock whose readings differ by a little, as it has two sources or rounds, steps back
@@ -17,7 +17,7 @@ import (
 //
 // A clock that was set back would take as long as that to catch up, and lock all callers
 // out meanwhile. So a longer step counts as no time passed.
-type steady struct {
+type monotonic struct {
 	clock.Clock
 	slack time.Duration // steps back that are shorter are held
 
@@ -27,18 +27,18 @@ type steady struct {
 	skew    time.Duration // how far the clock was set back, in all
 }
 
-// newSteady returns a steady clock for schedules of the given tolerance: a wait until the
+// newMonotonic returns a monotonic clock for schedules of the given tolerance: a wait until the
 // clock has caught up is a lateness that they absorb. A tolerance of 0 is strict about
 // departures and says nothing about the clock, so the default takes its place.
-func newSteady(c clock.Clock, tolerance time.Duration) *steady {
+func newMonotonic(c clock.Clock, tolerance time.Duration) *monotonic {
 	if tolerance == 0 {
 		tolerance = defaultTolerance
 	}
-	return &steady{Clock: c, slack: tolerance}
+	return &monotonic{Clock: c, slack: tolerance}
 }
 
 // Since returns the time since an epoch, which must always be the same one.
-func (s *steady) Since(epoch time.Time) time.Duration {
+func (s *monotonic) Since(epoch time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	raw := s.Clock.Since(epoch)

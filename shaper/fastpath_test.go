@@ -84,7 +84,7 @@ func TestFineFractionsOutliveTheirWord(t *testing.T) {
 	})
 }
 
-// What makes a call wait, or turns it away, is asked for before the lane that needs no
+// What makes a call wait, or turns it away, is asked for before the fast path that needs no
 // lock, whichever came last.
 func TestNobodyPassesAClosedGate(t *testing.T) {
 	for name, shut := range map[string]func(*shaper.Shaper){
