@@ -12,16 +12,17 @@
 //
 // # Promises
 //
-//  1. Shape: at most B + floor((w+J)/T) units leave in any closed window of length
-//     w, with burst B, emission interval T and tolerance J. Idle time, a stopped
-//     process or a step of the clock opens no gate for more.
+//  1. Shape: at most max(B, c) + floor((w+J)/T) units leave in any closed window of
+//     length w, with burst B, emission interval T, tolerance J, and c the largest cost
+//     of a call. Idle time, a stopped process or a step of the clock opens no gate for
+//     more.
 //  2. Never early: no call leaves before it is due.
 //  3. Order: first come, first out. A newcomer never overtakes; nor does Allow.
 //  4. No slot is lost: a call that gives up is as if it had never come, and
 //     the calls behind it move up at once.
 //  5. Earliest: what leaves, leaves at the earliest instant that the limits allow.
 //     Timers that are late by up to J do not add up.
-//  6. Bounded: the line has a capacity, in calls and in time.
+//  6. Bounded: the line has a capacity, in calls and, by option, in time.
 //  7. Told at once: a call that cannot leave before its deadline is refused on
 //     arrival, with the wait that it would have needed.
 //  8. One outcome: each call has left, was cancelled, or was refused.
