@@ -37,7 +37,10 @@ func (s *Shaper) passGateLocked(cost int64) {
 // settleLocked closes the matter of a gate that has opened and that no call has passed
 // since, once all that was forfeited would have been saved up again.
 func (s *Shaper) settleLocked(now time.Time) {
-	if s.gcra != nil && s.gate.reopening && s.gate.open(now) && s.forfeitedLocked().TAT().Before(now) {
+	if !s.gate.reopening || !s.gate.open(now) {
+		return
+	}
+	if at, ok := forgettable(s.forfeitedLocked()); ok && !at.After(now) {
 		s.gate.reopening = false
 		s.late.end() // a caller that was late before has not come back since
 	}
@@ -45,8 +48,11 @@ func (s *Shaper) settleLocked(now time.Time) {
 
 // forfeitedLocked returns the schedule as it will be if a unit leaves when the gate
 // opens.
-func (s *Shaper) forfeitedLocked() *scheduler.GCRA {
-	return s.gcra.Forfeited(s.gate.openAt, 1).(*scheduler.GCRA)
+func (s *Shaper) forfeitedLocked() scheduler.Scheduler {
+	if saving, ok := s.sched.(scheduler.Forfeiter); ok {
+		return saving.Forfeited(s.gate.openAt, 1)
+	}
+	return s.sched
 }
 
 // foreseeLocked returns the schedule as it will be when the gate opens, for

@@ -32,6 +32,7 @@ type Group[K comparable] struct {
 	time   timebase
 	usual  *class // of the rate of the Group
 	rates  atomic.Pointer[rates[K]]
+	limits func(K) (scheduler.Scheduler, error) // nil: a key has its rate and no other limit
 	others classes
 	// reviewed is when all keys were compared with what rates say, since the epoch.
 	reviewed atomic.Int64
@@ -49,14 +50,14 @@ type Group[K comparable] struct {
 // [New], and 100,000 keys.
 //
 // An invalid rate or option is an error that names the value; so is [WithLimits], as
-// each key would need limits of its own.
+// each key needs limits of its own, which [WithSchedules] makes.
 func NewGroup[K comparable](r scheduler.Rate, opts ...Option) (*Group[K], error) {
 	c, err := configure(opts)
 	if err != nil {
 		return nil, err
 	}
 	if len(c.limits) > 0 {
-		return nil, fmt.Errorf("shaper: %d limits: keys of a Group cannot share them", len(c.limits))
+		return nil, fmt.Errorf("shaper: %d limits: keys of a Group cannot share them; WithSchedules makes one for each", len(c.limits))
 	}
 	g := &Group[K]{seed: maphash.MakeSeed()}
 	g.keys.most = defaultMaxKeys
@@ -68,6 +69,9 @@ func NewGroup[K comparable](r scheduler.Rate, opts ...Option) (*Group[K], error)
 		return nil, fmt.Errorf("shaper: rates by a %T: the keys are of type %T", c.rates, *new(K))
 	}
 	g.rates.Store(&rates[K]{of})
+	if g.limits, ok = c.limitOf.(func(K) (scheduler.Scheduler, error)); c.limitOf != nil && (!ok || g.limits == nil) {
+		return nil, fmt.Errorf("shaper: schedules by a %T: the keys are of type %T", c.limitOf, *new(K))
+	}
 	g.config = c
 	g.pool.timed = c.timed()
 	if g.usual, err = c.newClass(r); err != nil {
@@ -148,7 +152,11 @@ func (g *Group[K]) AllowN(key K, cost int) bool {
 
 // Delay is [Shaper.Delay] for the key. Asking makes no key.
 func (g *Group[K]) Delay(key K) (delay time.Duration) {
-	g.look(key, func(s *Shaper) { delay = s.Delay() })
+	known := false
+	g.look(key, func(s *Shaper) { delay = s.Delay(); known = true })
+	if !known && g.limits != nil {
+		return g.delayOfNew(key)
+	}
 	return delay
 }
 

@@ -9,7 +9,9 @@ import (
 type member struct {
 	shaper *Shaper
 	class  *class
-	users  int // callers that use it now, under the lock of the shard
+	// limited: its Shaper has a limit that is the key's own, and serves no other key.
+	limited bool
+	users   int // callers that use it now, under the lock of the shard
 }
 
 // bindLocked binds an idle key to a Shaper.
@@ -32,6 +34,10 @@ func (sh *shard[K]) bindLocked(key K, e idle) *member {
 // parkLocked makes a key idle again that no caller uses, or forgets it, if there is nothing
 // to it but its TAT.
 func (sh *shard[K]) parkLocked(key K, m *member, now time.Duration) {
+	if m.limited {
+		sh.parkLimitedLocked(key, m, now)
+		return
+	}
 	e, again, ok := m.shaper.park(m.class, sh.group.time.epoch, now, sh.origin)
 	if !ok {
 		sh.sweeps.note(again)
@@ -68,16 +74,8 @@ func (s *Shaper) adopt(e idle, origin time.Time) {
 func (s *Shaper) park(c *class, epoch time.Time, since, origin time.Duration) (e idle, again time.Duration, ok bool) {
 	s.lock()
 	defer s.mu.Unlock() // and the fast path stays shut
-	now := epoch.Add(since)
-	if s.gate.paused || s.share != whole || s.full.Cmp(c.rate) != 0 {
-		return e, math.MaxInt64, false
-	}
-	if s.gate.openAt.After(now) {
-		return e, s.gate.openAt.Sub(epoch), false
-	}
-	s.settleLocked(now)
-	if s.gate.reopening {
-		return e, endOf(s.forfeitedLocked().TAT().Sub(epoch)), false
+	if again, ok := s.plainLocked(c, epoch, since); !ok {
+		return e, again, false
 	}
 	e = idle{tat: c.ticks.Fresh(), class: c}
 	forgetAt := endOf(s.gcra.TAT().Sub(epoch)) + s.late.by
@@ -93,6 +91,27 @@ func (s *Shaper) park(c *class, epoch time.Time, since, origin time.Duration) (e
 	}
 	// TAT is too far ahead for ticks, or the lateness too long, or the class has none.
 	return e, forgetAt, false
+}
+
+// plainLocked reports whether there is nothing to the Shaper of a key of the class but what
+// its limits owe. If not, it returns from when on that may be so.
+func (s *Shaper) plainLocked(c *class, epoch time.Time, since time.Duration) (again time.Duration, ok bool) {
+	now := epoch.Add(since)
+	if s.gate.paused || s.share != whole || s.full.Cmp(c.rate) != 0 || s.line.head != nil || s.places.taken > 0 {
+		return math.MaxInt64, false
+	}
+	if s.gate.openAt.After(now) {
+		return s.gate.openAt.Sub(epoch), false
+	}
+	s.settleLocked(now)
+	if !s.gate.reopening {
+		return 0, true
+	}
+	at, ok := forgettable(s.forfeitedLocked())
+	if !ok {
+		return math.MaxInt64, false
+	}
+	return at.Sub(epoch), false
 }
 
 // latestIdle is the longest lateness of an idle key: the ticks of a shard reach that far

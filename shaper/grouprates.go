@@ -187,12 +187,13 @@ func (s *Shaper) hasRate(r scheduler.Rate) bool {
 	return s.full.Cmp(r) == 0
 }
 
-// A newKey is what a key needs that is to be made: a class, as the rates have told it, and a
-// place among the keys.
+// A newKey is what a key needs that is to be made: a class, as the rates have told it, a
+// place among the keys, and where keys have limits of their own, that.
 type newKey[K comparable] struct {
 	class *class
 	rates *rates[K]
 	place bool
+	limit scheduler.Scheduler
 }
 
 // prepare finds what a new key needs. No lock may be held.
@@ -204,13 +205,16 @@ func (k *newKey[K]) prepare(g *Group[K], key K, now time.Duration) (err error) {
 	if k.place = k.place || g.keys.reserve() || g.makeRoom(now); !k.place {
 		return fmt.Errorf("%w: all %d still owe something, wait or are held", ErrTooManyKeys, g.keys.most)
 	}
-	return nil
+	if g.limits != nil && k.limit == nil {
+		k.limit, err = g.limitFor(key)
+	}
+	return err
 }
 
 // prepareAtOnce is prepare where no code of the user's, and no lock, is needed for it.
 func (k *newKey[K]) prepareAtOnce(g *Group[K]) bool {
 	k.rates, k.class = g.rates.Load(), g.usual
-	k.place = k.rates.of == nil && g.keys.reserve()
+	k.place = k.rates.of == nil && g.limits == nil && g.keys.reserve()
 	return k.place
 }
 

@@ -177,6 +177,9 @@ func (sh *shard[K]) makeLocked(key K, now time.Duration) (*member, error) {
 		return nil, errNotEqual
 	}
 	sh.growLocked(now)
+	if made.limit != nil {
+		return sh.bindLimitedLocked(key, made), nil
+	}
 	e := idle{tat: made.class.ticks.Fresh(), class: made.class}
 	if !made.class.exact {
 		return sh.bindLocked(key, e), nil

@@ -43,6 +43,7 @@ type config struct {
 
 	maxKeys *int
 	rates   any // func(K) scheduler.Rate
+	limitOf any // func(K) (scheduler.Scheduler, error)
 }
 
 // WithBurst sets how many units may leave back to back after an idle spell. The
@@ -133,6 +134,24 @@ func WithRates[K comparable](f func(key K) scheduler.Rate) Option {
 	return func(c *config) { c.rates = f }
 }
 
+// WithSchedules gives each key of a [Group] a limit of its own beside the rate: the
+// schedule that f returns for it, such as 10,000 a day by the calendar, or several by
+// [scheduler.All]. With [scheduler.Unlimited] for a rate it is the only one. A call leaves
+// when the rate and the schedule allow it. K is the type of the keys. It is for [NewGroup]
+// only.
+//
+// f is called without a lock, on the goroutine of a call, when a key is made; that may be
+// again when it has been forgotten. It must be safe for concurrent use and return a fresh
+// schedule each time, which belongs to the Group from then on. Its error is the reason for
+// which the call is refused that needed the key.
+//
+// Such a key costs a Shaper until its schedule is as good as new, of which
+// [scheduler.Forgettable] tells. One that does not tell it is remembered for good, and
+// counts for [WithMaxKeys].
+func WithSchedules[K comparable](f func(key K) (scheduler.Scheduler, error)) Option {
+	return func(c *config) { c.limitOf = f }
+}
+
 func configure(opts []Option) (config, error) {
 	c := config{queue: defaultQueue, maxDelay: math.MaxInt64, maxBacklog: never}
 	for _, opt := range opts {
@@ -175,6 +194,8 @@ func (c *config) forGroups() error {
 		return fmt.Errorf("shaper: maximum of %d keys: only a Group has keys", *c.maxKeys)
 	case c.rates != nil:
 		return errors.New("shaper: rates by key: only a Group has keys")
+	case c.limitOf != nil:
+		return errors.New("shaper: schedules by key: only a Group has keys")
 	}
 	return nil
 }

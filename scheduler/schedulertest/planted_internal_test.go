@@ -131,6 +131,7 @@ type (
 		again func()
 	}
 	releaser struct{ *scheduler.GCRA }
+	hasty    struct{ *scheduler.GCRA }
 )
 
 func (fastRated) Rate() scheduler.Rate { return scheduler.PerSecond(5) }
@@ -177,6 +178,8 @@ func (c *caller) Commit(due, left time.Time, n int64) {
 	}
 }
 
+func (h hasty) FreshAt() (time.Time, bool) { return h.TAT().Add(-h.Rate().Interval()), true }
+
 func (r releaser) Hold(time.Time) { *r.GCRA = *gcra() }
 
 func TestTheSuiteFindsWhatIsPlanted(t *testing.T) {
@@ -213,6 +216,7 @@ func TestTheSuiteFindsWhatIsPlanted(t *testing.T) {
 		"negative tolerance":   {func() scheduler.Scheduler { return negative{gcra()} }, nil, "Tolerant"},
 		"late ones are free":   {func() scheduler.Scheduler { return eager{gcra()} }, nil, "Tolerant"},
 		"calls the line back":  {func() scheduler.Scheduler { return &caller{GCRA: gcra()} }, nil, "Notifier"},
+		"forgets too soon":     {func() scheduler.Scheduler { return hasty{gcra()} }, nil, "Forgettable"},
 		"a hold forgets":       {func() scheduler.Scheduler { return releaser{gcra()} }, nil, "Holder"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -93,6 +93,7 @@ var promises = []promise{
 	{"Tolerant", has[scheduler.Tolerant], Config.lateDeparturesGainNothing},
 	{"Notifier", has[scheduler.Notifier], Config.notifierDoesNotCallBack},
 	{"Holder", has[scheduler.Holder], Config.holdMakesNothingEarlier},
+	{"Forgettable", has[scheduler.Forgettable], Config.freshMeansFresh},
 }
 
 // has reports whether the schedule has an optional interface.
