@@ -21,6 +21,7 @@ type Shaper struct {
 	maxDelay   time.Duration
 	maxBacklog time.Duration
 	gcra       *scheduler.GCRA // the schedule, if that is all that there is to it
+	saver      *scheduler.GCRA // the one of the limits that saves units up, if there is no other
 	stock      *stock
 
 	express express
@@ -109,6 +110,7 @@ func newShaper(pacer scheduler.Scheduler, c config, base timebase, stock *stock)
 	}
 	s.late.tolerance = toleranceOf(s.sched)
 	s.gcra, _ = s.sched.(*scheduler.GCRA)
+	s.saver = soleSaver(pacer, c.limits)
 	s.alarm = c.newAlarm(s.dispatch)
 	if changing, ok := s.sched.(interface{ Notify(again func()) }); ok {
 		changing.Notify(s.dispatch)
