@@ -303,7 +303,7 @@ func TestChangesInAClosedTime(t *testing.T) {
 		}
 		require.NoError(l.t, l.s.Scale(1, 2))
 		l.s.Charge(1)
-		l.q.breaches = nil // the charge has left before anyone asked
+		l.q.breaches = nil // what is charged has left without asking
 		pass(time.Hour)
 		assert.EqualValues(l.t, 2, l.s.Stats().Waiting)
 		pass(24 * time.Hour)
@@ -342,7 +342,7 @@ func newClosedRun(t *testing.T, rng *rand.Rand) *closedRun {
 	some := func(most int) time.Duration { return 1 + time.Duration(rng.Int64N(int64(most)*int64(o.interval))) }
 	c := &closedRun{oracleRun: o, q: &quiet{start: o.r.start, open: some(12), shut: some(12)}}
 
-	o.m = oracle.NewLine(oracle.GCRA{T: oracle.Interval(units, time.Second), Burst: int64(burst), Tolerance: tolerance}, 1<<40)
+	o.m = oracle.NewLine(oracle.GCRA{T: oracle.Interval(units, time.Second), Burst: int64(burst), Tolerance: tolerance}, 1<<30)
 	o.m.Opens = c.q.opens
 	opts := []shaper.Option{shaper.WithQueue(1 << 30)}
 	if o.places = rng.IntN(3) == 0; o.places {
