@@ -37,16 +37,27 @@ func (s *Shaper) passGateLocked(cost int64) {
 // settleLocked closes the matter of a gate that has opened and that no call has passed
 // since, once all that was forfeited would have been saved up again.
 func (s *Shaper) settleLocked(now time.Time) {
-	if s.gcra != nil && s.gate.reopening && s.gate.open(now) && s.forfeitedLocked().TAT().Before(now) {
+	if s.saver != nil && s.gate.reopening && s.gate.open(now) && s.forfeitedLocked().TAT().Before(now) {
 		s.gate.reopening = false
 		s.late.end() // a caller that was late before has not come back since
 	}
 }
 
+// soleSaver returns the pacer if it is a GCRA and none of the other limits saves units up.
+func soleSaver(pacer scheduler.Scheduler, limits []scheduler.Scheduler) *scheduler.GCRA {
+	for _, limit := range limits {
+		if _, saves := limit.(scheduler.Forfeiter); saves {
+			return nil
+		}
+	}
+	saver, _ := pacer.(*scheduler.GCRA)
+	return saver
+}
+
 // forfeitedLocked returns the schedule as it will be if a unit leaves when the gate
 // opens.
 func (s *Shaper) forfeitedLocked() *scheduler.GCRA {
-	return s.gcra.Forfeited(s.gate.openAt, 1).(*scheduler.GCRA)
+	return s.saver.Forfeited(s.gate.openAt, 1).(*scheduler.GCRA)
 }
 
 // foreseeLocked returns the schedule as it will be when the gate opens, for

@@ -21,6 +21,7 @@ type Shaper struct {
 	maxDelay   time.Duration
 	maxBacklog time.Duration
 	gcra       *scheduler.GCRA       // the schedule, if that is all that there is to it
+	saver      *scheduler.GCRA       // the one of the limits that saves units up, if there is no other
 	limits     []scheduler.Scheduler // those beside the pacer
 	pool       *callPool
 
@@ -126,6 +127,7 @@ func newShaper(pacer scheduler.Scheduler, c config, base timebase, pool *callPoo
 	s.gcra, _ = s.sched.(*scheduler.GCRA)
 	s.pacing, _ = pacer.(*scheduler.GCRA)
 	s.unused.until = base.epoch
+	s.saver = soleSaver(pacer, c.limits)
 	s.alarm = c.newAlarm(s.dispatch)
 	if changing, ok := s.sched.(scheduler.Notifier); ok {
 		changing.Notify(s.dispatch)
