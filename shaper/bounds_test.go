@@ -202,6 +202,9 @@ func TestLargestBoundsBoundNothing(t *testing.T) {
 				key := newKey(t, rate, append(opts, shaper.WithMaxKeys(math.MaxInt))...)
 				limited := newShaper(t, rate, append(opts, shaper.WithLimits(must(scheduler.NewGCRA(rate, 3))))...)
 				for name, p := range map[string]pacer{"Shaper": s, "key": key, "limits": limited} {
+					if name == "limits" && rate.For(int64(20*cost)) == math.MaxInt64 {
+						continue // centuries, of which limits do not tell whether they ever end
+					}
 					assert.Equal(t, 20, crowd(t, p.Acquire, 20, cost), "%s: %v cost %d", name, rate, cost)
 				}
 				for i := range 100 { // keys

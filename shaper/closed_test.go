@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,6 +92,18 @@ func (e every) Forfeit(t time.Time, keep int64) {
 	}
 }
 
+func (e every) Forfeited(t time.Time, keep int64) scheduler.Scheduler {
+	other := slices.Clone(e)
+	for i, limit := range e {
+		if g, ok := limit.(*scheduler.GCRA); ok {
+			other[i] = g.Forfeited(t, keep)
+		}
+	}
+	return other
+}
+
+var _ scheduler.Forfeiter = every(nil)
+
 func (e every) Tolerance() (longest time.Duration) {
 	for _, limit := range e {
 		if g, ok := limit.(*scheduler.GCRA); ok {
@@ -107,6 +120,9 @@ var closedLines = map[string]func(g *scheduler.GCRA, q *quiet, opts ...shaper.Op
 	},
 	"All": func(g *scheduler.GCRA, q *quiet, opts ...shaper.Option) (*shaper.Shaper, error) {
 		return shaper.NewFrom(scheduler.All(g, q), opts...)
+	},
+	"All, hours first": func(g *scheduler.GCRA, q *quiet, opts ...shaper.Option) (*shaper.Shaper, error) {
+		return shaper.NewFrom(scheduler.All(q, g), opts...)
 	},
 	"hours first": func(g *scheduler.GCRA, q *quiet, opts ...shaper.Option) (*shaper.Shaper, error) {
 		return shaper.NewFrom(every{q, g}, opts...)
@@ -355,7 +371,7 @@ func newClosedRun(t *testing.T, rng *rand.Rand) *closedRun {
 	}
 	g, err := scheduler.NewGCRA(scheduler.PerSecond(units), int64(burst), scheduler.WithTolerance(tolerance))
 	require.NoError(t, err)
-	kind := []string{"limits", "All", "hours first", "hours last"}[rng.IntN(4)]
+	kind := []string{"limits", "All", "All, hours first", "hours first", "hours last"}[rng.IntN(5)]
 	c.rated = kind == "limits"
 	o.s, err = closedLines[kind](g, c.q, opts...)
 	require.NoError(t, err)
