@@ -20,7 +20,7 @@ func (sh *shard[K]) bindLocked(key K, e idle) *member {
 		m = &member{shaper: newShaper(e.class.pacer(), g.config, g.time, &g.stock)}
 	}
 	m.class, m.users = e.class, 0
-	m.shaper.adopt(e, g.time.epoch.Add(sh.origin))
+	m.shaper.adopt(e, g.time.epoch.Add(sh.origin), g.inFlight.Load())
 	sh.idle.delete(key)
 	if sh.bound == nil {
 		sh.bound = make(map[K]*member)
@@ -49,7 +49,7 @@ func (sh *shard[K]) parkLocked(key K, m *member, now time.Duration) {
 
 // adopt makes the Shaper that of a key, with TAT in ticks since the origin. Nobody else
 // uses it.
-func (s *Shaper) adopt(e idle, origin time.Time) {
+func (s *Shaper) adopt(e idle, origin time.Time, maxInFlight int64) {
 	s.lock()
 	defer s.unlock()
 	gcra := s.gcra
@@ -59,6 +59,7 @@ func (s *Shaper) adopt(e idle, origin time.Time) {
 	}
 	s.gate, s.lag, s.life.state = gate{}, e.lag, open
 	s.full, s.share = e.class.rate, whole
+	s.places.most = maxInFlight
 	s.boundBacklogLocked()
 }
 
