@@ -19,6 +19,11 @@ type waitFunc func(ctx context.Context) error
 
 func (f waitFunc) Wait(ctx context.Context) error { return f(ctx) }
 
+// costFunc is a waitFunc with WaitN.
+type costFunc struct{ waitFunc }
+
+func (f costFunc) WaitN(ctx context.Context, _ int) error { return f.Wait(ctx) }
+
 var (
 	ready   = waitFunc(func(context.Context) error { return nil })
 	forever = waitFunc(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })

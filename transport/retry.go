@@ -1,15 +1,12 @@
 package transport
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"io"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -115,7 +112,7 @@ func lasting(req *http.Request, err error) bool {
 		return true
 	default:
 	}
-	return errors.Is(err, ErrNotSent) || // no room at a pace below us
+	return is[*Error](err) || errors.Is(err, ErrNotSent) || // no room at a pace below us
 		errors.Is(err, context.Canceled) ||
 		errors.Is(err, http.ErrSchemeMismatch) ||
 		is[*tls.CertificateVerificationError](err) ||
@@ -142,10 +139,13 @@ func (t *Transport) prepare(req *http.Request, p *passage, resp *http.Response, 
 	case t.pace.hold == nil:
 		until = p.until // nothing else keeps it back
 	}
-	if resp != nil && resp.Body != nil {
-		setAside(req.Context(), resp)
-	}
 	ctx := req.Context()
+	if t.hopeless(ctx, p, resp) {
+		return nil, false
+	}
+	if resp != nil && resp.Body != nil {
+		setAside(ctx, resp)
+	}
 	again = req.WithContext(ctx) // a copy: the request is the caller's
 	if hasBody(req) {
 		body, err := req.GetBody()
@@ -161,24 +161,37 @@ func (t *Transport) prepare(req *http.Request, p *passage, resp *http.Response, 
 	}
 	if p.placed { // nothing of it is in flight while it waits
 		p.placed = false
-		t.places.free(p.key)
+		t.freePlace(p.key)
 	}
-	arrived := time.Now()
-	err := t.delayed(ctx, arrived, func(ctx context.Context) error {
+	err := t.wait(again, p, func(ctx context.Context) error {
 		if err := sleepUntil(ctx, until); err != nil {
 			return err
 		}
 		p.insists = false
 		return t.line(ctx, p)
 	})
-	if err != nil {
-		return nil, false
-	}
-	t.granted(p, time.Since(arrived))
-	return again, true
+	return again, err == nil
 }
 
-// resend gives up the answer that there was for another one.
+// hopeless reports whether a request that was refused cannot be sent again in time, as far as
+// can be told without asking for a turn. There is no use then in reading the answer first.
+func (t *Transport) hopeless(ctx context.Context, p *passage, resp *http.Response) bool {
+	var earliest time.Time
+	now := time.Now()
+	switch {
+	case resp == nil:
+		return false
+	case t.pace.hold != nil && t.pace.delay != nil:
+		earliest = now.Add(t.pace.delay(p.key))
+	default:
+		earliest = p.until
+	}
+	deadline, ok := ctx.Deadline()
+	return ok && !earliest.Before(deadline) || t.maxDelay > 0 && earliest.Sub(now) > t.maxDelay
+}
+
+// resend gives up the answer that there was for another one. If there is none, as the
+// request was refused below and has not left again, the caller gets what there was.
 func (t *Transport) resend(req, again *http.Request, p *passage, resp *http.Response, err error) (*http.Response, error) {
 	e := Event{Key: p.key, Cost: p.cost, Err: err}
 	if resp != nil {
@@ -192,99 +205,21 @@ func (t *Transport) resend(req, again *http.Request, p *passage, resp *http.Resp
 	}()
 	t.tell(p.trace, retried, e)
 	sent = true
-	discard(resp)
-	resp, err = t.send(again, p)
-	if resp != nil && resp.Request == again {
-		resp.Request = req
+	kept := resp == nil || complete(req, resp) // what is not may keep a connection
+	if !kept {
+		discard(resp)
 	}
-	return resp, err
-}
-
-// What of an answer is kept in memory, so that its connection is free for others while the
-// request waits: so much of it, if it comes within so long.
-const (
-	maxAside    = 64 << 10
-	asideWithin = time.Second
-)
-
-// setAside reads and closes the body of a response if it is short and comes at once. It
-// can be read from memory then. One that is longer, or does not end, stays open; whoever
-// reads it gets all of it.
-//
-// Nothing but Close ends a Read that blocks, and a body that was closed is of no use to
-// the caller. So the body is read on a goroutine, which ends at the latest with the Read
-// that is under way when the time is up: once something arrives, or with the Close that
-// every body gets.
-func setAside(ctx context.Context, resp *http.Response) {
-	if resp.Body == http.NoBody {
-		return
+	next, nextErr := t.send(again, p)
+	if next == nil && kept && errors.Is(nextErr, ErrNotSent) {
+		return resp, err
 	}
-	a := &aside{ReadCloser: resp.Body, idle: make(chan struct{})}
-	resp.Body = a
-	go a.fill()
-	timer := time.NewTimer(asideWithin)
-	defer timer.Stop()
-	select {
-	case <-a.idle:
-	case <-timer.C:
-	case <-ctx.Done():
+	if kept {
+		discard(resp)
 	}
-	a.late.Store(true)
-	if a.ended() {
-		a.ReadCloser.Close()
-		resp.Body = io.NopCloser(a)
+	if next != nil && next.Request == again {
+		next.Request = req
 	}
-}
-
-// aside is a body whose start may be in memory.
-type aside struct {
-	io.ReadCloser
-	late atomic.Bool   // no more is to be read ahead
-	idle chan struct{} // closed when nothing is read ahead any more
-
-	mu    sync.Mutex   // never held while the body is at work
-	start bytes.Buffer // what was read ahead; guarded by mu
-	err   error        // what comes behind it, nil if there may be more; guarded by mu
-}
-
-func (a *aside) fill() {
-	defer close(a.idle)
-	chunk := make([]byte, 4<<10)
-	for size := 0; size <= maxAside && !a.late.Load() && !a.ended(); {
-		n, err := a.ReadCloser.Read(chunk)
-		size += n
-		a.mu.Lock()
-		a.start.Write(chunk[:n])
-		a.err = err
-		a.mu.Unlock()
-	}
-}
-
-func (a *aside) ended() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.err != nil
-}
-
-func (a *aside) Read(p []byte) (int, error) {
-	if n, err := a.ahead(p); n > 0 || err != nil {
-		return n, err
-	}
-	<-a.idle
-	if n, err := a.ahead(p); n > 0 || err != nil {
-		return n, err
-	}
-	return a.ReadCloser.Read(p)
-}
-
-// ahead reads of what was read ahead.
-func (a *aside) ahead(p []byte) (int, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.start.Len() > 0 {
-		return a.start.Read(p)
-	}
-	return 0, a.err
+	return next, nextErr
 }
 
 // sleepUntil waits until then. It does not begin to if ctx ends before.
