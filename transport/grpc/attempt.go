@@ -9,7 +9,7 @@ import (
 
 // StatsHandler returns a handler for [grpc.WithStatsHandler] that counts the attempts of
 // each RPC on the wire. gRPC makes more than one by itself, below all interceptors; a
-// server counts each. Those after the first are charged to the RPC's key if the Waiter has
+// server counts each. The ones after the first are charged to the RPC's key if the Waiter has
 // a method Charge. RPCs that have not passed an interceptor of the same Pacer are left
 // alone.
 func (p *Pacer) StatsHandler() stats.Handler { return attempts{p} }

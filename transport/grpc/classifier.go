@@ -43,7 +43,7 @@ func retryInfo(s *status.Status) (time.Duration, bool) {
 	for _, detail := range s.Details() {
 		if info, ok := detail.(*errdetails.RetryInfo); ok {
 			// AsDuration saturates, and an absent delay is 0 seconds by the rules of
-			// proto3; but nobody who means to say something leaves it out.
+			// proto3; but a server that means to say something does not leave it out.
 			if d := info.GetRetryDelay(); d != nil && d.AsDuration() >= 0 {
 				return d.AsDuration(), true
 			}

@@ -12,8 +12,8 @@ import (
 // [WithPacedMessages] it is each message that is sent after the first.
 //
 // f is called on the caller's goroutine and must be safe for concurrent use. It must not
-// change req. A cost below 1, or one other than 1 if the Waiter has no WaitN, refuses the
-// RPC with [transport.ErrCost].
+// change req. A cost below 1 refuses the RPC with [transport.ErrCost]. It needs a
+// [transport.CostWaiter].
 func WithCost(f func(ctx context.Context, method string, req any) int64) Option {
 	return func(c *config) { c.cost = f }
 }

@@ -18,7 +18,7 @@ import (
 	grpcpace "github.com/sluice-go/sluice/transport/grpc"
 )
 
-// After a refusal nobody arrives before the stated time, and then one leaves every T.
+// After a refusal no RPC arrives before the stated time, and then one leaves every T.
 func TestARefusalHoldsTheLine(t *testing.T) {
 	for _, code := range []codes.Code{codes.ResourceExhausted, codes.Unavailable} {
 		t.Run(code.String(), func(t *testing.T) {

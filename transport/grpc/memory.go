@@ -35,7 +35,7 @@ type refusedKey struct {
 	backoffs int       // refusals in a row without a stated time
 }
 
-// known returns how many refusals whoever sends an RPC now knows of.
+// known returns how many refusals an RPC that is sent now knows of.
 func (m *refusals) known() int64 { return m.seen.Load() }
 
 // refuse is told of a refusal. The key is held while the lock is: so what comes later is

@@ -43,7 +43,7 @@ func TestAMessageResetsTheBackOff(t *testing.T) {
 }
 
 // A refusal can come from where the stream is made: an interceptor further down that asks
-// somebody, for example.
+// another server, for example.
 func TestAStreamThatIsRefusedWhenItIsMade(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		below := func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, grpc.Streamer, ...grpc.CallOption) (grpc.ClientStream, error) {
