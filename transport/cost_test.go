@@ -40,7 +40,7 @@ func TestCost(t *testing.T) {
 			require.NoError(t, err)
 			rest, err := io.ReadAll(body.Reader)
 			require.NoError(t, err)
-			require.Equal(t, `{"to":"+4670","text":"hi"}`, string(rest), "nobody read the body to find the cost")
+			require.Equal(t, `{"to":"+4670","text":"hi"}`, string(rest), "the body is not read to find the cost")
 			require.Equal(t, []int{tc.want}, line.asked)
 			require.Len(t, p.seen(), 1)
 			unchanged()
@@ -117,7 +117,7 @@ func TestCostLargerThanAnInt(t *testing.T) {
 	require.Empty(t, p.seen())
 }
 
-// leaver lets everybody leave at once, and takes a cost as it is told.
+// leaver lets every call leave at once, and takes a cost as it is told.
 type leaver struct {
 	costOnly
 	left []int

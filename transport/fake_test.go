@@ -171,7 +171,7 @@ type countedBody struct {
 func (b *countedBody) Close() error { b.closed++; return nil }
 
 // post returns a request for the partner with a body that counts Close, and a check
-// that nobody changed the request.
+// that the request is unchanged.
 func post(t *testing.T, ctx context.Context) (req *http.Request, body *countedBody, unchanged func()) {
 	t.Helper()
 	body = &countedBody{Reader: strings.NewReader(`{"to":"+4670","text":"hi"}`)}

@@ -40,8 +40,8 @@ func (g *gauge) waiting() (depth, low int) {
 	return g.depth, g.low
 }
 
-// A gauge that a Trace feeds is never below 0, counts those who wait, and ends at 0, whatever
-// becomes of them. So does that of the hooks, also if a function of the context's panics.
+// A gauge that a Trace feeds is never below 0, counts the requests that wait, and ends at 0,
+// whatever becomes of them. So does that of the hooks, also if a function of the context's panics.
 func TestTraceFeedsAGauge(t *testing.T) {
 	refusals := func(p *partner) {
 		script(p, status(200), status(200), status(http.StatusTooManyRequests, "Retry-After: 1"),

@@ -26,7 +26,7 @@ func newGroup(t *testing.T, r scheduler.Rate, opts ...shaper.Option) *shaper.Gro
 }
 
 // Of 200 calls that are on their way together, one is refused. From when its answer is
-// there until the time that it states nobody of that key is sent, then one every T. Another
+// there until the time that it states no request of that key is sent, then one every T. Another
 // key goes on as if nothing had happened.
 func TestRefusalHoldsItsKeyAndNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -287,7 +287,7 @@ func TestPlacesAreTakenInOrder(t *testing.T) {
 	})
 }
 
-// In front of a Waiter that has no places those who wait for one can give up, are bounded in
+// In front of a Waiter that has no places the requests that wait for one can give up, are bounded in
 // number, and take no unit meanwhile.
 func TestWaitingForAPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -334,7 +334,7 @@ func TestWaitingForAPlace(t *testing.T) {
 	})
 }
 
-// Nobody who has a unit waits for a place: what the pace lets go reaches the partner at
+// No request that has a unit waits for a place: what the pace lets go reaches the partner at
 // that moment.
 func TestUnitsDoNotWaitForPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -448,7 +448,7 @@ func TestInFlightKeepsThePromises(t *testing.T) {
 	}
 }
 
-// Places in flight, and the pace: who cannot make it hears of it at once.
+// Places in flight, and the pace: a request that cannot make it is told at once.
 func TestCaseJ13PlacesAndPace(t *testing.T) {
 	const lasts = 15 * sec
 	for name, tc := range map[string]struct {

@@ -25,7 +25,7 @@ import (
 // after a long hold, or be refused as a replay: sign below the Transport, in its base, or
 // leave retries to the client that signs.
 //
-// Each attempt takes its own turn, behind those who wait already and behind the hold that
+// Each attempt takes its own turn, behind the requests that wait already and behind the hold that
 // the refusal has set. If it could not leave in time, the caller gets the answer that
 // there is.
 type Retry struct {

@@ -135,7 +135,7 @@ func TestWhatIsSentAgain(t *testing.T) {
 	}
 }
 
-// A resend takes its turn behind those who wait already.
+// A resend takes its turn behind the requests that wait already.
 func TestResendDoesNotOvertake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPartner()
@@ -409,7 +409,7 @@ func (d *drip) Read(p []byte) (int, error) {
 
 func (d *drip) Close() error { close(d.closed); return nil }
 
-// A refusal whose body never ends keeps nobody waiting: neither for the next attempt, nor
+// A refusal whose body never ends keeps no request waiting: neither for the next attempt, nor
 // for the refusal itself if there is none.
 func TestRefusalThatNeverEnds(t *testing.T) {
 	for name, tc := range map[string]drip{

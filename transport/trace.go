@@ -11,7 +11,7 @@ import (
 // should be quick. They hold no more of the request than its key.
 //
 // What is told as Enqueued is told as Granted or as Refused afterwards, exactly once, and
-// nothing else is. So those who wait are at every moment Enqueued less Granted less Refused.
+// nothing else is. So Enqueued less Granted less Refused is at every moment the number of requests that wait.
 // That goes for each attempt of [WithRetry] too, and holds if the Waiter or the base panics.
 // Neither a request whose context had ended before nor one without a URL is told.
 type Trace struct {

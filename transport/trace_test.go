@@ -71,7 +71,7 @@ func TestTrace(t *testing.T) {
 
 		require.NoError(t, send(transport.ContextWithCost(t.Context(), 2)))
 		require.Equal(t, []told{
-			{"enqueued", transport.Event{Key: key, Cost: 2}}, // of a new key nobody can say so without asking
+			{"enqueued", transport.Event{Key: key, Cost: 2}}, // of a new key the Group cannot say so without asking
 			{"granted", transport.Event{Key: key, Cost: 2}},
 		}, log.take())
 

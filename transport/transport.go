@@ -189,7 +189,7 @@ func (p *passage) follow(call *perCall) (priced bool) {
 
 var errNoURL = errors.New("request has no URL")
 
-// pass reports whether the request has left without waiting. It is for those about which
+// pass reports whether the request has left without waiting. It is for requests about which
 // no function of the user's has to be asked. Whatever else it finds is left to admit.
 func (t *Transport) pass(req *http.Request, p *passage) bool {
 	ctx := req.Context()

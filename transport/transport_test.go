@@ -159,7 +159,7 @@ func TestRefusedRequestWithoutBody(t *testing.T) {
 	require.ErrorIs(t, err, transport.ErrNotSent)
 }
 
-// http.Client.Timeout is one budget for the wait and the exchange. Nobody predicts
+// http.Client.Timeout is one budget for the wait and the exchange. No Waiter predicts
 // here, so it fires in the line.
 func TestClientTimeoutCoversTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

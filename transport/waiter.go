@@ -60,14 +60,14 @@ type Leaver interface {
 	LeaveNow(cost int) bool
 }
 
-// Charger is a Waiter that takes note of what has left without asking. Charge has those that
-// wait, and those that come, wait for so many units more.
+// Charger is a Waiter that takes note of what has left without asking. Charge has the calls
+// that wait, and those that come, wait for so many units more.
 type Charger interface {
 	Charge(cost int)
 }
 
-// Holder is a Waiter that can be held. After HoldUntil no call leaves before t, those that
-// wait included. A hold moves forward only: a t before the end of one that is in force
+// Holder is a Waiter that can be held. After HoldUntil no call leaves before t, also none that
+// waits already. A hold moves forward only: a t before the end of one that is in force
 // changes nothing. When it ends the first call leaves at once and the next a whole interval
 // later. It is what [WithMaxHold] needs.
 type Holder interface {

@@ -12,7 +12,7 @@ import (
 
 // attempts counts how often a request goes out, below the Transport. Every attempt after the
 // first one is charged when it gets its connection: it cannot be held back any more, and
-// those behind it wait longer.
+// what is behind it waits longer.
 //
 // What is below may make requests of its own in the same context, such as one for a token to
 // another host. A connection to another address than that of the request is not charged,

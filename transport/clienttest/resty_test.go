@@ -142,7 +142,7 @@ func partnerServer() (url string, stop func()) {
 	return url, stop
 }
 
-// silent is a logger for those who insist on having one.
+// silent is a logger for clients that insist on having one.
 type silent struct{}
 
 func (silent) Errorf(format string, v ...any) { fmt.Fprintf(io.Discard, format, v...) }
