@@ -78,25 +78,25 @@ func (f *inFlight) free(key string) {
 }
 
 // oneLine reports whether requests wait for their place where they wait for their turn.
-func (t *Transport) oneLine() bool { return t.maxInFlight > 0 && t.pace.acquire != nil }
+func (t *Transport) oneLine() bool { return t.maxInFlight > 0 && t.waiter.acquire != nil }
 
 // freePlace gives the place of a request back.
 func (t *Transport) freePlace(key string) {
 	if t.oneLine() {
-		t.pace.release(key)
+		t.waiter.release(key)
 		return
 	}
 	t.places.free(key)
 }
 
-// line waits for a place, which is kept if the request may leave, and for the pace. Where
+// line waits for a place, which is kept if the request may leave, and for its turn. Where
 // these are two lines the place comes first: units that were granted must not wait any more.
 func (t *Transport) line(ctx context.Context, p *passage) error {
 	if t.maxInFlight == 0 || t.oneLine() {
 		return t.turn(ctx, p)
 	}
 	if t.tooLate(ctx, p) {
-		// Whatever time a place takes, the pace alone takes too long, and says so at once.
+		// Whatever time a place takes, the turn alone takes too long, and the Waiter says so.
 		if err := t.turn(ctx, p); err != nil {
 			return err
 		}
@@ -117,5 +117,5 @@ func (t *Transport) line(ctx context.Context, p *passage) error {
 // far as the Waiter tells.
 func (t *Transport) tooLate(ctx context.Context, p *passage) bool {
 	deadline, ok := ctx.Deadline()
-	return ok && t.pace.delay != nil && !time.Now().Add(t.pace.delay(p.key)).Before(deadline)
+	return ok && t.waiter.delay != nil && !time.Now().Add(t.waiter.delay(p.key)).Before(deadline)
 }

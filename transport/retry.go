@@ -112,7 +112,7 @@ func lasting(req *http.Request, err error) bool {
 		return true
 	default:
 	}
-	return is[*Error](err) || errors.Is(err, ErrNotSent) || // no room at a pace below us
+	return is[*Error](err) || errors.Is(err, ErrNotSent) || // no room at a Waiter below us
 		errors.Is(err, context.Canceled) ||
 		errors.Is(err, http.ErrSchemeMismatch) ||
 		is[*tls.CertificateVerificationError](err) ||
@@ -136,7 +136,7 @@ func (t *Transport) prepare(req *http.Request, p *passage, resp *http.Response, 
 	switch {
 	case resp == nil:
 		until = time.Now().Add(backoff(sent))
-	case t.pace.hold == nil:
+	case t.waiter.hold == nil:
 		until = p.until // nothing else keeps it back
 	}
 	ctx := req.Context()
@@ -181,8 +181,8 @@ func (t *Transport) hopeless(ctx context.Context, p *passage, resp *http.Respons
 	switch {
 	case resp == nil:
 		return false
-	case t.pace.hold != nil && t.pace.delay != nil:
-		earliest = now.Add(t.pace.delay(p.key))
+	case t.waiter.hold != nil && t.waiter.delay != nil:
+		earliest = now.Add(t.waiter.delay(p.key))
 	default:
 		earliest = p.until
 	}

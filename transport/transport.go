@@ -27,7 +27,7 @@ type Transport struct {
 	base   http.RoundTripper
 	key    func(*http.Request) string
 	keyed  bool
-	pace   waiter
+	waiter waiter
 	simple bool            // a request can leave by LeaveNow, and has nothing to be asked about
 	counts *attemptCounter // nil: there is no way to charge
 	memory refusals
@@ -43,7 +43,7 @@ type Transport struct {
 // A nil base means [http.DefaultTransport] as it is when New is called. So the Transport can
 // become http.DefaultTransport itself, and one that is made after it sends through it.
 //
-// New panics if w is nil: a Transport without a pace is a mistake in the program,
+// New panics if w is nil: a Transport without a Waiter is a mistake in the program,
 // and sending unpaced would hide it. It also panics if w cannot do what an option needs.
 func New(base http.RoundTripper, w Waiter, opts ...Option) *Transport {
 	if w == nil {
@@ -73,7 +73,7 @@ func newTransport(base http.RoundTripper, key func(*http.Request) string, keyed 
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	t := &Transport{base: base, key: key, keyed: keyed, pace: w, config: config{maxHold: defaultMaxHold}}
+	t := &Transport{base: base, key: key, keyed: keyed, waiter: w, config: config{maxHold: defaultMaxHold}}
 	for _, opt := range opts {
 		opt(&t.config)
 	}
@@ -205,10 +205,10 @@ func (t *Transport) pass(req *http.Request, p *passage) bool {
 	return true
 }
 
-// leavesNow asks the pace, if it can tell at once. What costs nothing, or less, must get
+// leavesNow asks the Waiter, if it can tell at once. What costs nothing, or less, must get
 // its refusal: a Waiter might take it for capacity handed back.
 func (t *Transport) leavesNow(p *passage) bool {
-	return t.pace.leaveNow != nil && p.cost >= 1 && int64(int(p.cost)) == p.cost && t.pace.leaveNow(p.key, int(p.cost))
+	return t.waiter.leaveNow != nil && p.cost >= 1 && int64(int(p.cost)) == p.cost && t.waiter.leaveNow(p.key, int(p.cost))
 }
 
 // admit is for all that pass is not for.
@@ -287,7 +287,7 @@ func (t *Transport) leftAtOnce(p *passage) {
 	t.tell(p.trace, enqueued, Event{Key: p.key, Cost: p.cost})
 }
 
-// turn waits until the request may be sent, as far as its pace and the partner are
+// turn waits until the request may be sent, as far as the Waiter and the partner are
 // concerned.
 func (t *Transport) turn(ctx context.Context, p *passage) error {
 	for {
@@ -321,11 +321,11 @@ func (t *Transport) turn(ctx context.Context, p *passage) error {
 func (t *Transport) waitUnits(ctx context.Context, p *passage) error {
 	switch {
 	case t.oneLine():
-		return t.pace.acquire(ctx, p.key, int(p.cost)) // payable has made sure that it fits
+		return t.waiter.acquire(ctx, p.key, int(p.cost)) // payable has made sure that it fits
 	case p.cost == 1:
-		return t.pace.wait(ctx, p.key)
+		return t.waiter.wait(ctx, p.key)
 	}
-	return t.pace.waitN(ctx, p.key, int(p.cost))
+	return t.waiter.waitN(ctx, p.key, int(p.cost))
 }
 
 // send hands an admitted request to the base and listens to the answer.

@@ -23,7 +23,7 @@ func (t *Transport) ready(p *passage) (wait func(context.Context) error) {
 	}
 	defer k.mu.Unlock()
 	switch {
-	case k.until.After(time.Now()) && t.pace.hold != nil:
+	case k.until.After(time.Now()) && t.waiter.hold != nil:
 		// A refusal has come since the pace said yes. If it says so again, somebody has
 		// lifted the hold.
 		if !p.insists {

@@ -34,7 +34,7 @@ type attempts struct {
 func (t *Transport) traced(req *http.Request, p *passage) (*http.Request, *attempts) {
 	key, cost, trace := p.key, p.cost, p.trace
 	a := &attempts{url: req.URL, charge: func() {
-		t.pace.charge(key, int(cost))
+		t.waiter.charge(key, int(cost))
 		t.tell(trace, extraAttempt, Event{Key: key, Cost: cost})
 	}}
 	return req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{

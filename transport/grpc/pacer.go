@@ -19,7 +19,7 @@ import (
 type Pacer struct {
 	key    KeyFunc
 	keyed  bool
-	pace   waiter
+	waiter waiter
 	memory refusals
 	config
 }
@@ -28,7 +28,7 @@ type Pacer struct {
 // whatever connection, and what one server refuses holds them all.
 //
 // Of what a [transport.Waiter] may say, a [transport.CostWaiter], [transport.Holder] and
-// [transport.Charger] are heard. New panics if w is nil, as a Pacer without a pace is a mistake
+// [transport.Charger] are heard. New panics if w is nil, as a Pacer without a Waiter is a mistake
 // in the program, or cannot do what an option needs.
 func New(w transport.Waiter, opts ...Option) *Pacer {
 	if w == nil {
@@ -53,7 +53,7 @@ func NewKeyed(key KeyFunc, g transport.KeyedWaiter, opts ...Option) *Pacer {
 }
 
 func newPacer(key KeyFunc, keyed bool, w waiter, opts []Option) *Pacer {
-	c := &Pacer{key: key, keyed: keyed, pace: w, config: config{maxHold: defaultMaxHold, classify: Default}}
+	c := &Pacer{key: key, keyed: keyed, waiter: w, config: config{maxHold: defaultMaxHold, classify: Default}}
 	for _, opt := range opts {
 		opt(&c.config)
 	}
@@ -106,9 +106,9 @@ func (p *Pacer) wait(ctx context.Context, pass *passage, cost int64) error {
 	switch {
 	case err != nil:
 	case cost == 1:
-		err = p.pace.wait(ctx, pass.key)
+		err = p.waiter.wait(ctx, pass.key)
 	default:
-		err = p.pace.waitN(ctx, pass.key, int(cost)) // payable has made sure that it fits
+		err = p.waiter.waitN(ctx, pass.key, int(cost)) // payable has made sure that it fits
 	}
 	if err != nil {
 		return newError(err, pass, time.Since(arrived))
