@@ -595,3 +595,25 @@ func TestErrorAnswerThatComesSlowly(t *testing.T) {
 		require.ErrorIs(t, err, io.ErrClosedPipe)
 	})
 }
+
+// Requests that wait for the answer of a trial have no place meanwhile, and each gives back the
+// one that it gets.
+func TestTrialAndPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPartner()
+		script(p, status(http.StatusTooManyRequests, "Retry-After: 3600"))
+		s := newShaper(t, scheduler.PerSecond(10))
+		tr := transport.New(p, s, transport.WithMaxHold(time.Minute), transport.WithMaxInFlight(3))
+		mustSend(t, tr, "/refused")
+		slow := p.answer
+		p.answer = func(req *http.Request) (*http.Response, error) { time.Sleep(5 * sec); return slow(req) }
+		wait := sendAll(t, tr, 4, func(int) *http.Request { return get(t, t.Context(), "/") })
+		time.Sleep(time.Minute + sec)
+		require.EqualValues(t, 1, s.Stats().InFlight, "the trial")
+		for _, err := range wait() {
+			require.NoError(t, err)
+		}
+		require.Zero(t, s.Stats().InFlight)
+		require.Len(t, p.seen(), 5)
+	})
+}

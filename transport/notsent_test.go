@@ -80,6 +80,27 @@ func (w wordy) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
+// A hop that is refused below is not tried again above: the refusal lasts, whatever has left
+// before.
+func TestRefusedHopIsNotRetried(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPartner()
+		paid(p)
+		asked := 0
+		inner := transport.New(p, waitFunc(func(context.Context) error {
+			if asked++; asked > 1 {
+				return errFull
+			}
+			return nil
+		}))
+		client := &http.Client{Transport: transport.New(inner, newShaper(t, scheduler.PerSecond(10)), transport.WithRetry(transport.Retry{}))}
+		_, err := client.Post("http://api.example/charge", "text/plain", strings.NewReader("amount=1"))
+		require.ErrorIs(t, err, errFull)
+		require.NotErrorIs(t, err, transport.ErrNotSent)
+		require.Equal(t, 2, asked)
+	})
+}
+
 // Every other way in which a hop is not sent is told so, too.
 func TestHopsThatAreNotSent(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -72,6 +72,7 @@ func NewKeyed(base http.RoundTripper, key func(*http.Request) string, g KeyedWai
 func newTransport(base http.RoundTripper, key func(*http.Request) string, keyed bool, w waiter, opts []Option) *Transport {
 	if base == nil {
 		base = http.DefaultTransport
+		must(base != nil, "no base: http.DefaultTransport is %v", base)
 	}
 	t := &Transport{base: base, key: key, keyed: keyed, waiter: w, config: config{maxHold: defaultMaxHold}}
 	for _, opt := range opts {
