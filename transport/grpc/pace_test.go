@@ -164,7 +164,7 @@ func TestOptionsThatTheWaiterCannotFollow(t *testing.T) {
 }
 
 // limited refuses as x/time's *rate.Limiter does, and has the methods by which it is known.
-type limited struct{ waitOnly }
+type limited struct{}
 
 func (limited) Wait(context.Context) error {
 	return errors.New("rate: Wait(n=1) would exceed context deadline")
