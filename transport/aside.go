@@ -25,7 +25,7 @@ func setAside(ctx context.Context, resp *http.Response) {
 	if resp.Body == http.NoBody {
 		return
 	}
-	a := readAhead(resp.Body, func() {})
+	a := newAside(resp.Body, func() {})
 	resp.Body = a
 	timer := time.NewTimer(asideWithin)
 	defer timer.Stop()
@@ -37,15 +37,15 @@ func setAside(ctx context.Context, resp *http.Response) {
 	a.late.Store(true)
 	if a.over() {
 		a.ReadCloser.Close()
-		resp.Body = inMemory{a}
+		resp.Body = wholeBody{a}
 	}
 }
 
-// inMemory is the body of an answer of which nothing more is to come.
-type inMemory struct{ *aside }
+// wholeBody is the body of an answer of which nothing more is to come.
+type wholeBody struct{ *aside }
 
 // Close has nothing to close any more.
-func (b inMemory) Close() error {
+func (b wholeBody) Close() error {
 	b.forget()
 	return nil
 }
@@ -63,13 +63,13 @@ type aside struct {
 	closed bool         // guarded by mu
 }
 
-// readAhead reads the start of a body until the caller wants it.
+// newAside has the start of a body read until the caller wants it.
 //
 // Nothing but Close ends a Read that blocks, and a body that was closed is of no use to
 // the caller. So it is read on a goroutine, which ends at the latest with the Read that is
 // under way when the caller wants the body: once something arrives, or with the Close that
 // every body gets, or with the request's context.
-func readAhead(body io.ReadCloser, ended func()) *aside {
+func newAside(body io.ReadCloser, ended func()) *aside {
 	a := &aside{ReadCloser: body, ended: ended, idle: make(chan struct{})}
 	go a.fill()
 	return a

@@ -21,7 +21,7 @@ func (t *Transport) follow(req *http.Request, key string, resp *http.Response) {
 	stop := context.AfterFunc(req.Context(), free)
 	ended := func() { stop(); free() }
 	if resp.StatusCode >= http.StatusMultipleChoices {
-		resp.Body = readAhead(resp.Body, ended)
+		resp.Body = newAside(resp.Body, ended)
 	}
 	resp.Body = &watchedBody{ReadCloser: resp.Body, ended: ended}
 }
@@ -31,8 +31,8 @@ func complete(req *http.Request, resp *http.Response) bool {
 	if resp.Body == nil || resp.Body == http.NoBody || bodiless(req, resp) {
 		return true
 	}
-	_, inMemory := resp.Body.(inMemory)
-	return inMemory
+	_, whole := resp.Body.(wholeBody)
+	return whole
 }
 
 // bodiless reports whether there is nothing to be read, so that callers need not close
