@@ -127,7 +127,7 @@ func TestAdaptiveRateFollowsTheLimit(t *testing.T) {
 							}
 						},
 					}))
-					stop := callers(t, tr, 2+int(tc.limit)*int(2*tc.latency+100*ms)/int(sec))
+					stop := callers(t, tr, 2+int(time.Duration(tc.limit)*(2*tc.latency+100*ms)/sec))
 					defer stop()
 					time.Sleep(10 * sec)
 					_, refused := p.between(time.Time{}, time.Now())
