@@ -11,8 +11,8 @@ import (
 // Once they stand in the line, departures are counted for a while. cpu-us/departure is
 // the user and system time of the process divided by departures, garbage collection and
 // waking up included; allocs/departure are those of the whole process; share-of-rate is
-// the departures divided by those that the rate allows. With one caller there is nobody
-// else to leave while it is woken late, so its share tells what lateness costs.
+// the departures divided by those that the rate allows. With one caller there is no
+// other to leave while it is woken late, so its share tells what lateness costs.
 func blockedScenarios() []scenario {
 	var all []scenario
 	for _, line := range lines {
@@ -74,7 +74,7 @@ func measureDepartures(departed *atomic.Int64, r rate, scale scale) (sample, err
 	n = departed.Load() - n
 	u.stop()
 	if n == 0 {
-		return nil, fmt.Errorf("nobody left within %v", scale.blocked)
+		return nil, fmt.Errorf("no call left within %v", scale.blocked)
 	}
 	return sample{
 		{"cpu-us/departure", micros(u.cpu) / float64(n)},

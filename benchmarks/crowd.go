@@ -23,7 +23,7 @@ func gather(n int, f func(context.Context)) *crowd {
 	return c
 }
 
-// disperse ends the context and waits until everybody is gone. That takes as long as
+// disperse ends the context and waits until all callers are gone. That takes as long as
 // the calls that are under way, where they know no context.
 func (c *crowd) disperse() {
 	c.cancel()
@@ -31,8 +31,8 @@ func (c *crowd) disperse() {
 }
 
 // awaitBlocked returns when at least n goroutines more than before are blocked and all is
-// calm, or after ten seconds. It reports whether that came about. Those who are blocked
-// at a lock on their way into the line are not taken for waiting: somebody runs then.
+// calm, or after ten seconds. It reports whether that came about. Callers that are blocked
+// at a lock on their way into the line are not taken for waiting: the lock's holder runs then.
 func awaitBlocked(before, n int) bool {
 	return await(func(c census) bool {
 		return c.blocked >= before+n && c.active <= 1 // the one is this goroutine

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Keys: a million of them, for none of which anybody waits. bytes/key is what the heap
+// Keys: a million of them, for none of which a call waits. bytes/key is what the heap
 // has grown by after a collection, the key's string of 16 bytes included, which is made
-// for each key and kept by nobody else. ns/op@g is an Allow that says yes, of a key at
+// for each key and not kept elsewhere. ns/op@g is an Allow that says yes, of a key at
 // random, by g goroutines together, as in a decision.
 //
 // Then another million are used once each. When none of them owes anything any more,
 // forget-ns/key is how long it takes to forget them, and left-bytes/key what of the heap
-// is left after that. Those that never forget have neither figure.
+// is left after that. Limiters that never forget have neither figure.
 func keysScenario() scenario {
 	return scenario{
 		name:     "Keys/keys=1000000",

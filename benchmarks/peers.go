@@ -52,7 +52,7 @@ var (
 
 func paceSluice(r rate, waiting int) limiter { return paceWith()(r, waiting) }
 
-// paceWith makes a line with room for more than those who wait, so that nobody is refused.
+// paceWith makes a line with room for more than the waiting calls, so that none is refused.
 func paceWith(opts ...shaper.Option) func(rate, int) limiter {
 	return func(r rate, waiting int) limiter {
 		queue := shaper.WithQueue(2*waiting + 16)

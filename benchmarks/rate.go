@@ -8,7 +8,7 @@ type rate time.Duration
 
 func perSecond(n int) rate { return rate(int(time.Second) / n) }
 
-// standstill is so slow that nobody leaves while something else is measured, and fast
+// standstill is so slow that no call leaves while something else is measured, and fast
 // enough for 100,000 calls to wait within the range of a time.Duration.
 const standstill = rate(time.Minute)
 

@@ -8,9 +8,9 @@ import (
 
 // A rate change while 10,000 calls wait at a limiter that stands still. set-us is the
 // time that one change takes, the mean of a hundred between two rates that are too slow
-// for anybody to leave. After a last one, to 10,000 per second, reached is the share of
+// for a call to leave. After a last one, to 10,000 per second, reached is the share of
 // the calls due by then that have left within half a second. It is 0 for a limiter
-// whose changes do not reach those who wait.
+// whose changes do not reach waiting calls.
 func rateScenario() scenario {
 	return scenario{
 		name:     "RateChange/calls=10000",

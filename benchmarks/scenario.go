@@ -44,7 +44,7 @@ type scale struct {
 	pacing    time.Duration // the departures of one timeline
 	settle    time.Duration // before that
 	forget    time.Duration // how long a key owes something after its only call
-	crowd     int           // divides the number of those who wait, and of keys
+	crowd     int           // divides the number of waiting calls, and of keys
 	patience  time.Duration // for a quiet machine, before each round
 }
 

@@ -120,7 +120,7 @@ func measureCrowded(waits []func(context.Context) error, server *redisServer, sc
 		return nil, err
 	}
 	if n == 0 {
-		return nil, fmt.Errorf("nobody left within %v", scale.blocked)
+		return nil, fmt.Errorf("no call left within %v", scale.blocked)
 	}
 	return sample{
 		{"steps/s", float64(after.scripts-before.scripts) / u.elapsed.Seconds()},

@@ -10,7 +10,7 @@ import (
 // documentation shows, with a burst of 1 where they pace.
 type subject struct {
 	name string
-	// ready returns a limiter that never makes anybody wait, though it decides each
+	// ready returns a limiter that never makes a call wait, though it decides each
 	// time: no limiter is told that there is no limit.
 	ready func() limiter
 	// pace returns a limiter at a rate that up to waiting calls wait for. It is nil if

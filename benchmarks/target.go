@@ -68,7 +68,7 @@ var targets = []target{
 	{"blocked", "Blocked/rate=100000/callers=64", "share-of-rate", "", ownAtLeast, 0.99},
 
 	{"cancelling", "Cancel/calls=100000", "wall-ms", "xtime", shareBelow, 1},
-	{"rate change, which reaches nobody who waits for x/time", "RateChange/calls=10000", "set-us", "xtime", shareBelow, 1},
+	{"rate change, which reaches no waiting call with x/time", "RateChange/calls=10000", "set-us", "xtime", shareBelow, 1},
 
 	{"idle key", "Keys/keys=1000000", "bytes/key", "", ownAtMost, 100},
 	{"decision by key", "Keys/keys=1000000", "ns/op@1", "xtime-shards", timesAtLeast, 1.7},

@@ -120,7 +120,7 @@ func (a *agreeRun) delay() {
 // The fast, the lock, a Group and exact rationals decide alike, for odd rates, bursts and
 // costs, over nanoseconds and over decades.
 func TestLaneLockGroupAndModelAgree(t *testing.T) {
-	trial.Run(t, 1500, func(t *testing.T, rng *rand.Rand) {
+	trial.Run(t, 800, func(t *testing.T, rng *rand.Rand) {
 		synctest.Test(t, func(t *testing.T) {
 			a := newAgreeRun(t, rng)
 			if a == nil {
@@ -163,7 +163,7 @@ func allowed(m *oracle.GCRA, now time.Duration, cost int64) bool {
 
 // They do so with changes between the calls, too: rates, shares, gates, charges.
 func TestLaneLockAndGroupAgreeAcrossChanges(t *testing.T) {
-	trial.Run(t, 1500, func(t *testing.T, rng *rand.Rand) {
+	trial.Run(t, 800, func(t *testing.T, rng *rand.Rand) {
 		synctest.Test(t, func(t *testing.T) {
 			a := newAgreeRun(t, rng)
 			if a == nil {

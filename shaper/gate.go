@@ -40,19 +40,27 @@ func (s *Shaper) settleLocked(now time.Time) {
 	if !s.gate.reopening || !s.gate.open(now) {
 		return
 	}
-	if at, ok := forgettable(s.forfeitedLocked()); ok && !at.After(now) {
+	if at, ok := s.savedUpLocked(); ok && !at.After(now) {
 		s.gate.reopening = false
 		s.late.end() // a caller that was late before has not come back since
 	}
 }
 
-// forfeitedLocked returns the schedule as it will be if a unit leaves when the gate
-// opens.
-func (s *Shaper) forfeitedLocked() scheduler.Scheduler {
-	if saving, ok := s.sched.(scheduler.Forfeiter); ok {
-		return saving.Forfeited(s.gate.openAt, 1)
+// savedUpLocked returns from when on it makes no difference any more that units are
+// forfeited as of when the gate opens. It returns false if a limit that saves units up
+// cannot tell.
+func (s *Shaper) savedUpLocked() (at time.Time, ok bool) {
+	at = s.gate.openAt
+	for _, limit := range s.schedules() {
+		if saving, saves := limit.(scheduler.Forfeiter); saves {
+			full, ok := forgettable(saving.Forfeited(s.gate.openAt, 1))
+			if !ok {
+				return time.Time{}, false
+			}
+			at = later(at, full)
+		}
 	}
-	return s.sched
+	return at, true
 }
 
 // foreseeLocked returns the schedule as it will be when the gate opens, for

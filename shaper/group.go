@@ -42,6 +42,8 @@ type Group[K comparable] struct {
 	keys   keyCount
 	life   atomic.Int32 // a state
 
+	inFlight atomic.Int64 // how many calls of a key may be in flight; 0: no bound
+
 	pool  callPool  // of calls, for all keys
 	spare sync.Pool // of *member, to be bound to keys
 }
@@ -73,6 +75,7 @@ func NewGroup[K comparable](r scheduler.Rate, opts ...Option) (*Group[K], error)
 		return nil, fmt.Errorf("shaper: schedules by a %T: the keys are of type %T", c.limitOf, *new(K))
 	}
 	g.config = c
+	g.inFlight.Store(c.maxInFlight)
 	g.pool.timed = c.timed()
 	if g.usual, err = c.newClass(r); err != nil {
 		return nil, err
@@ -135,6 +138,27 @@ func (g *Group[K]) Release(key K) {
 	sh.release(key, m) // what Acquire has kept
 }
 
+// SetMaxInFlight is [Shaper.SetMaxInFlight] for every key, now and later.
+func (g *Group[K]) SetMaxInFlight(n int) error {
+	g.made()
+	if err := checkInFlight(n); err != nil {
+		return err
+	}
+	g.inFlight.Store(int64(n)) // what is bound from here on has it
+	for i := range g.shards {
+		g.shards[i].boundPlaces(int64(n))
+	}
+	return nil
+}
+
+func (sh *shard[K]) boundPlaces(most int64) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	for _, m := range sh.bound {
+		m.shaper.boundPlaces(most)
+	}
+}
+
 // Allow is [Shaper.Allow] for the key. It reports false for a new key beyond the bound.
 func (g *Group[K]) Allow(key K) bool { return g.AllowN(key, 1) }
 
@@ -186,6 +210,12 @@ func (g *Group[K]) Charge(key K, cost int) error {
 // again.
 func (g *Group[K]) Scale(key K, num, den int64) error {
 	return g.change(key, func(s *Shaper) error { return s.Scale(num, den) })
+}
+
+// CanScale is [Shaper.CanScale] for all keys. The rate of a key can always be scaled.
+func (g *Group[K]) CanScale() error {
+	g.made()
+	return nil
 }
 
 // LeaveNow is [Shaper.LeaveNow] for the key.

@@ -39,6 +39,7 @@ func (sh *shard[K]) bindLimitedLocked(key K, made newKey[K]) *member {
 	g := sh.group
 	c := g.config
 	c.limits = []scheduler.Scheduler{made.limit}
+	c.maxInFlight = g.inFlight.Load()
 	m := &member{shaper: newShaper(made.class.pacer(), c, g.time, &g.pool), class: made.class, limited: true}
 	if sh.bound == nil {
 		sh.bound = make(map[K]*member)

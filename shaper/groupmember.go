@@ -22,7 +22,7 @@ func (sh *shard[K]) bindLocked(key K, e idle) *member {
 		m = &member{shaper: newShaper(e.class.pacer(), g.config, g.time, &g.pool)}
 	}
 	m.class, m.users = e.class, 0
-	m.shaper.adopt(e, g.time.epoch.Add(sh.origin))
+	m.shaper.adopt(e, g.time.epoch.Add(sh.origin), g.inFlight.Load())
 	sh.idle.delete(key)
 	if sh.bound == nil {
 		sh.bound = make(map[K]*member)
@@ -55,7 +55,7 @@ func (sh *shard[K]) parkLocked(key K, m *member, now time.Duration) {
 
 // adopt makes the Shaper that of a key, with TAT in ticks since the origin. No other
 // goroutine uses it.
-func (s *Shaper) adopt(e idle, origin time.Time) {
+func (s *Shaper) adopt(e idle, origin time.Time, maxInFlight int64) {
 	s.lock()
 	defer s.unlock()
 	gcra := s.gcra
@@ -66,6 +66,7 @@ func (s *Shaper) adopt(e idle, origin time.Time) {
 	s.gate, s.life.state, s.debt = gate{}, open, max(e.past.debt, 1)
 	s.late.by, s.late.since = e.past.late, origin.Add(e.past.since)
 	s.base, s.full, s.share = e.class.rate, e.class.rate, whole
+	s.places.most = maxInFlight
 }
 
 // park returns all that distinguishes the Shaper from a fresh one, in ticks since the
@@ -107,7 +108,7 @@ func (s *Shaper) plainLocked(c *class, epoch time.Time, since time.Duration) (ag
 	if !s.gate.reopening {
 		return 0, true
 	}
-	at, ok := forgettable(s.forfeitedLocked())
+	at, ok := s.savedUpLocked()
 	if !ok {
 		return math.MaxInt64, false
 	}

@@ -2,6 +2,7 @@ package shaper
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -37,6 +38,37 @@ func (s *Shaper) Release() {
 	full := !s.places.free()
 	s.places.taken--
 	if full {
+		now := s.time.now()
+		s.places.freedAt = now
+		s.dispatchLocked(now)
+	}
+}
+
+// SetMaxInFlight changes the bound of [WithMaxInFlight] at once, also for the calls that
+// wait. Calls in flight beyond a lower bound stay; the next one leaves when there is a
+// place. A bound below 1 is an error that changes nothing.
+func (s *Shaper) SetMaxInFlight(n int) error {
+	s.made()
+	if err := checkInFlight(n); err != nil {
+		return err
+	}
+	s.boundPlaces(int64(n))
+	return nil
+}
+
+func checkInFlight(n int) error {
+	if n < 1 {
+		return fmt.Errorf("shaper: %d in flight: must be at least 1", n)
+	}
+	return nil
+}
+
+func (s *Shaper) boundPlaces(most int64) {
+	s.lock()
+	defer s.unlock()
+	full := !s.places.free()
+	s.places.most = most
+	if full && s.places.free() {
 		now := s.time.now()
 		s.places.freedAt = now
 		s.dispatchLocked(now)

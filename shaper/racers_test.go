@@ -328,7 +328,7 @@ func TestNoWakeUpIsLostInAGroup(t *testing.T) {
 			var wg sync.WaitGroup
 			for range callers {
 				wg.Go(func() {
-					for time.Since(began) < 250*ms {
+					for time.Since(began) < 150*ms {
 						key := rand.IntN(keys)
 						if useKey(g, key, perSecond) {
 							left[key].Add(1)

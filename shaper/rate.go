@@ -39,19 +39,40 @@ func (s *Shaper) Scale(num, den int64) error {
 	return s.setRateLocked(s.full, part)
 }
 
+// CanScale returns why [Shaper.Scale] cannot work, whatever it is asked for, or nil if it
+// can: the schedule of a [NewFrom] may have no rate, or none that can be set.
+func (s *Shaper) CanScale() error {
+	s.lock()
+	defer s.unlock()
+	if _, err := s.rateSetterLocked(s.full); err != nil {
+		return err
+	}
+	if err := s.full.Validate(); err != nil {
+		return fmt.Errorf("shaper: a %T tells no rate to take a share of: %w", s.pacer, err)
+	}
+	return nil
+}
+
+func (s *Shaper) rateSetterLocked(full scheduler.Rate) (scheduler.RateSetter, error) {
+	pacer, ok := s.pacer.(scheduler.RateSetter)
+	if !ok {
+		return nil, fmt.Errorf("shaper: rate %v: the rate of a %T cannot be set", full, s.pacer)
+	}
+	return pacer, nil
+}
+
 // A share is the part of a rate that is used.
 type share struct{ num, den int64 }
 
 var whole = share{1, 1}
 
 func (s *Shaper) setRateLocked(full scheduler.Rate, part share) error {
-	pacer, ok := s.pacer.(scheduler.RateSetter)
-	if !ok {
-		return fmt.Errorf("shaper: rate %v: the rate of a %T cannot be set", full, s.pacer)
+	pacer, err := s.rateSetterLocked(full)
+	if err != nil {
+		return err
 	}
 	r := full
 	if part != whole {
-		var err error
 		if r, err = full.Scale(part.num, part.den); err != nil {
 			return fmt.Errorf("shaper: %w", err)
 		}

@@ -73,4 +73,4 @@ func (a *adaptive) grow(now time.Time) bool {
 	return grown > 0
 }
 
-func (t *Transport) adapts() bool { return t.floor > 0 && t.pace.scale != nil }
+func (t *Transport) adapts() bool { return t.floor > 0 && t.waiter.scale != nil }

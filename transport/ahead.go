@@ -10,7 +10,7 @@ import (
 )
 
 // ahead is a body whose start is read before its caller asks for it. The caller gets every
-// byte and the same error all the same.
+// byte as it comes, and the same error, all the same.
 //
 // Nothing but Close ends a Read that blocks, and a body that was closed is of no use to
 // the caller. So the start is read on a goroutine, which ends at the latest with the Read
@@ -18,34 +18,38 @@ import (
 // every body gets.
 type ahead struct {
 	body   io.ReadCloser
-	close  func() error                // that of body, once
-	idle   chan struct{}               // closed when nothing is read ahead any more
-	told   chan struct{}               // closed when the function that is told of the start has returned
-	failed *atomic.Pointer[panicValue] // of that function
+	close  func() error  // that of body, once
+	told   chan struct{} // closed when nothing is read ahead any more, and the function that is told has returned
+	failed atomic.Pointer[panicValue]
 
 	mu     sync.Mutex // never held while the body is at work
-	start  []byte     // what was read ahead; guarded by mu, and unchanged once idle
+	more   sync.Cond  // of mu: something has come, or will not come any more
+	start  []byte     // what was read ahead; guarded by mu, and unchanged once over
 	given  int        // so much of start the caller has; guarded by mu
 	over   bool       // nothing is read ahead any more; guarded by mu
-	err    error      // what comes behind start, nil if there may be more; guarded by mu
+	err    error      // what comes behind start, nil if there may be more; guarded by mu, and unchanged once over
 	closed bool       // by the caller; guarded by mu
 }
 
 // panicValue is what a function of the user's has panicked with on a goroutine of ours.
 type panicValue struct{ v any }
 
-// maxEmptyReads is how often a body may return neither a byte nor an error before it is
-// left to its caller.
-const maxEmptyReads = 100
+const (
+	// maxAside is how much of a body is kept so that its connection is free for others, and
+	// the byte that tells that there is more.
+	maxAside = 64<<10 + 1
+	// maxEmptyReads is how often a body may return neither a byte nor an error before it is
+	// left to its caller.
+	maxEmptyReads = 100
+)
 
-// readAhead has the first bytes of a body read, at most so many and within so long. Then
-// it calls then, which may be nil, with them. A panic of then reaches the caller of Read
+// readAhead has the first bytes of a body read, at most so many and, unless that is the zero
+// Time, not after until. If that has led to an error, such as [io.EOF], the body is closed.
+// Then it calls then, which may be nil, with both. A panic of then reaches the caller of Read
 // or Close, if nothing has taken it before.
-func readAhead(body io.ReadCloser, most int, within time.Duration, then func(start []byte)) *ahead {
-	a := &ahead{
-		body: body, close: sync.OnceValue(body.Close),
-		idle: make(chan struct{}), told: make(chan struct{}), failed: &atomic.Pointer[panicValue]{},
-	}
+func readAhead(body io.ReadCloser, most int, until time.Time, then func(start []byte, err error)) *ahead {
+	a := &ahead{body: body, close: sync.OnceValue(body.Close), told: make(chan struct{})}
+	a.more.L = &a.mu
 	go func() {
 		defer close(a.told)
 		defer func() {
@@ -53,9 +57,9 @@ func readAhead(body io.ReadCloser, most int, within time.Duration, then func(sta
 				a.failed.Store(&panicValue{v})
 			}
 		}()
-		a.fill(most, time.Now().Add(within))
+		a.fill(most, until)
 		if then != nil {
-			then(a.start)
+			then(a.start, a.err)
 		}
 	}()
 	return a
@@ -64,66 +68,77 @@ func readAhead(body io.ReadCloser, most int, within time.Duration, then func(sta
 func (a *ahead) fill(most int, until time.Time) {
 	defer func() {
 		a.mu.Lock()
+		defer a.mu.Unlock()
 		a.over = true
-		a.mu.Unlock()
-		close(a.idle)
+		a.more.Broadcast()
 	}()
 	chunk := make([]byte, min(most, 4<<10))
-	size, empty := 0, 0
-	for size < most && empty < maxEmptyReads && time.Now().Before(until) {
+	for size, empty := 0, 0; size < most && empty < maxEmptyReads && (until.IsZero() || time.Now().Before(until)); {
 		n, err := a.body.Read(chunk[:min(len(chunk), most-size)])
 		size += n
 		if empty++; n > 0 {
 			empty = 0
 		}
-		a.mu.Lock()
-		a.start = append(a.start, chunk[:n]...)
-		a.err = err
-		a.mu.Unlock()
-		if err == io.EOF {
-			// All of it is in memory, and its connection is free for other requests.
-			_ = a.close()
-		}
-		if err != nil {
+		if ended := a.come(chunk[:n], err); ended {
 			return
 		}
 	}
 }
 
-func (a *ahead) Read(p []byte) (int, error) {
-	a.rethrow()
-	n, over, err := a.take(p)
-	if n == 0 && err == nil && !over && len(p) > 0 {
-		<-a.idle
-		n, _, err = a.take(p)
+// come is told of what has come, and reports whether nothing more is to be read.
+func (a *ahead) come(chunk []byte, err error) (ended bool) {
+	if err != nil {
+		// What there is of it is in memory, and its connection is free for other requests.
+		defer a.close()
 	}
-	if n > 0 || err != nil {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.start = append(a.start, chunk...)
+	a.err = err
+	a.more.Broadcast()
+	return err != nil || a.closed
+}
+
+// ended reports whether nothing more is to come.
+func (a *ahead) ended() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err != nil
+}
+
+func (a *ahead) Read(p []byte) (int, error) {
+	n, err := a.take(p)
+	a.rethrow()
+	if n > 0 || err != nil || len(p) == 0 {
 		return n, err
 	}
 	return a.body.Read(p)
 }
 
-// take reads of what was read ahead, and reports whether that is all there will be of it.
-func (a *ahead) take(p []byte) (n int, over bool, err error) {
+// take waits for what is read ahead. It returns neither a byte nor an error if that was all.
+func (a *ahead) take(p []byte) (n int, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.closed {
-		if a.err != nil && a.err != io.EOF {
-			return 0, true, a.err
-		}
-		return 0, true, http.ErrBodyReadAfterClose
+	for a.given == len(a.start) && !a.over && a.err == nil && !a.closed && len(p) > 0 {
+		a.more.Wait()
 	}
-	if a.given < len(a.start) {
+	switch {
+	case a.closed && a.err != nil && a.err != io.EOF:
+		return 0, a.err
+	case a.closed:
+		return 0, http.ErrBodyReadAfterClose
+	case a.given < len(a.start):
 		n = copy(p, a.start[a.given:])
 		a.given += n
-		return n, false, nil
+		return n, nil
 	}
-	return 0, a.over, a.err
+	return 0, a.err
 }
 
 func (a *ahead) Close() error {
 	a.mu.Lock()
 	a.closed = true
+	a.more.Broadcast()
 	a.mu.Unlock()
 	err := a.close()
 	a.rethrow()

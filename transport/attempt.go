@@ -3,11 +3,10 @@ package transport
 import (
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptrace"
 	"sync/atomic"
 )
 
-// attemptCounter decides whose attempts on the wire are counted.
+// attemptCounter decides of which requests the attempts on the wire are counted.
 //
 // net/http resends by itself what met a dead idle connection (if the method is
 // idempotent or the request has an Idempotency-Key), and what an HTTP/2 server
@@ -54,27 +53,9 @@ func (c *attemptCounter) wanted() bool {
 }
 
 // answered is told that a request was watched and answered. One that was not may have
-// found nobody to connect to, which says nothing about what is below.
+// found no server to connect to, which says nothing about what is below.
 func (c *attemptCounter) answered() {
 	if !c.net.Load() && c.seen.Load() < watchFirst {
 		c.seen.Add(1)
 	}
-}
-
-// traced returns req with a trace that charges every attempt after the first one. It
-// cannot be held back any more; those behind it wait longer.
-func (t *Transport) traced(req *http.Request, p *passage) *http.Request {
-	var attempts atomic.Int64 // net/http may call from several goroutines
-	key, cost, trace := p.key, p.cost, p.trace
-	return req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
-		// Called before RoundTrip returns, as what is written later on may not be. A
-		// connection that is lost before it carries anything is charged as well.
-		GotConn: func(httptrace.GotConnInfo) {
-			t.counts.net.Store(true)
-			if attempts.Add(1) > 1 {
-				t.pace.charge(key, int(cost))
-				t.tell(trace, extraAttempt, Event{Key: key, Cost: cost})
-			}
-		},
-	}))
 }

@@ -74,7 +74,7 @@ func TestResendsAreCharged(t *testing.T) {
 	assert.Equal(t, requests.Load(), s.Stats().Left)
 }
 
-// tab is a Waiter that lets everybody pass and writes down what that costs.
+// tab is a Waiter that lets every call pass and writes down what that costs.
 type tab struct{ waited, charged atomic.Int64 }
 
 func (b *tab) Wait(ctx context.Context) error { return b.WaitN(ctx, 1) }

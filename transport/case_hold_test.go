@@ -288,7 +288,7 @@ func TestCaseE14ThrottleToldInTheBody(t *testing.T) {
 		"queue full":          {feedback.Twilio, http.StatusBadRequest, queueFull, backoff},
 		"throttled, default":  {feedback.Default, http.StatusOK, throttled, interval},
 		"queue full, default": {feedback.Default, http.StatusBadRequest, queueFull, interval},
-		"throttled, none":     {nil, http.StatusOK, throttled, interval},
+		"throttled, without":  {nil, http.StatusOK, throttled, interval},
 		"long body":           {feedback.Vonage, http.StatusOK, throttled + strings.Repeat(" ", 100_000), 978 * ms},
 	} {
 		t.Run(name, func(t *testing.T) {

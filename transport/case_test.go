@@ -94,7 +94,7 @@ func TestCaseE01BodyIsClosedWhenRefusedBeforeSending(t *testing.T) {
 }
 
 // Every hop of a redirect is a request to the partner and takes its own turn behind
-// those who wait already.
+// the requests that wait already.
 //
 // Sources: transithq/tropel#261, ietf-wg-httpapi/ratelimit-headers#48.
 func TestCaseE10EveryRedirectHopIsARequest(t *testing.T) {
@@ -151,7 +151,7 @@ func TestCaseE10EveryRedirectHopIsARequest(t *testing.T) {
 	})
 }
 
-// The error names the cause that really stopped the request, so that nobody turns
+// The error names the cause that really stopped the request, so that no user turns
 // the wrong knob.
 //
 // Sources: kubernetes/kubernetes#137694, kubernetes/kubernetes#108342,

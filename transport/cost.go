@@ -35,7 +35,7 @@ func ContextWithCost(ctx context.Context, cost int64) context.Context {
 	return perCall{cost: &cost}.in(ctx)
 }
 
-// payable returns why a cost cannot be paid at this pace.
+// payable returns why the Waiter cannot take a cost.
 func (t *Transport) payable(cost int64) error {
 	switch {
 	case cost == 1: // at every Waiter
@@ -44,7 +44,7 @@ func (t *Transport) payable(cost int64) error {
 		// Not left to the Waiter: x/time's Limiter takes a negative cost as
 		// capacity handed back.
 		return fmt.Errorf("%w: %d is below 1", ErrCost, cost)
-	case t.pace.waitN == nil:
+	case t.waiter.waitN == nil:
 		return fmt.Errorf("%w: %d asked of a Waiter without WaitN", ErrCost, cost)
 	case int64(int(cost)) != cost:
 		// On 32-bit machines. Cut to size it would be a small cost, or a negative

@@ -90,7 +90,7 @@ func TestCrowd(t *testing.T) {
 	require.NotZero(t, events.Load())
 	st := g.Stats()
 	require.Zero(t, st.Waiting)
-	// Who is granted a unit when a refusal comes in gives it up.
+	// A request that is granted a unit when a refusal comes in gives it up.
 	require.LessOrEqual(t, n.Load(), st.Left, "all that was sent has left in its turn")
 	require.LessOrEqual(t, runtime.NumGoroutine(), before+2)
 }

@@ -29,9 +29,10 @@ func (e *delayError) WouldWait() time.Duration { return wouldWait(e.reason) }
 func (e *delayError) HeldUntil() time.Time     { return heldUntil(e.reason) }
 
 // delayed calls wait with a context that ends when a request which has arrived then has
-// waited for too long.
+// waited for too long: for longer than the bound, as what leaves at the instant of a deadline
+// is late.
 func (t *Transport) delayed(ctx context.Context, arrived time.Time, wait func(context.Context) error) error {
-	limit := arrived.Add(t.maxDelay)
+	limit := arrived.Add(t.maxDelay).Add(1)
 	if deadline, ok := ctx.Deadline(); t.maxDelay == 0 || ok && !limit.Before(deadline) {
 		return wait(ctx)
 	}

@@ -51,11 +51,12 @@ func TestMaxDelayAndTheRest(t *testing.T) {
 		max     time.Duration
 		want    error
 	}{
-		"a nearer deadline of the caller's":  {50 * ms, 60 * ms, context.DeadlineExceeded},
-		"a later one":                        {60 * ms, 50 * ms, transport.ErrMaxDelay},
-		"both at once: the caller's":         {50 * ms, 50 * ms, context.DeadlineExceeded},
-		"neither":                            {time.Second, time.Second, nil},
-		"as much as the wait, which is less": {time.Hour, 100*ms + 1, nil},
+		"a nearer deadline of the caller's": {50 * ms, 60 * ms, context.DeadlineExceeded},
+		"a later one":                       {60 * ms, 50 * ms, transport.ErrMaxDelay},
+		"both at once: the caller's":        {50 * ms, 50 * ms, context.DeadlineExceeded},
+		"neither":                           {time.Second, time.Second, nil},
+		"as much as the wait":               {time.Hour, 100 * ms, nil},
+		"a nanosecond less":                 {time.Hour, 100*ms - 1, transport.ErrMaxDelay},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -100,7 +101,7 @@ func TestMaxDelayInTheLine(t *testing.T) {
 			tr := transport.New(newPartner(), forever, transport.WithMaxDelay(150*ms))
 			_, err := tr.RoundTrip(get(t, t.Context(), "/"))
 			require.ErrorIs(t, err, transport.ErrMaxDelay)
-			require.Equal(t, 150*ms, err.(*transport.Error).Waited)
+			require.Equal(t, 150*ms+1, err.(*transport.Error).Waited, "a wait of exactly that is allowed")
 		})
 	})
 	t.Run("place", func(t *testing.T) {
@@ -112,7 +113,7 @@ func TestMaxDelayInTheLine(t *testing.T) {
 			require.NoError(t, err)
 			_, err = tr.RoundTrip(get(t, t.Context(), "/"))
 			require.ErrorIs(t, err, transport.ErrMaxDelay)
-			require.Equal(t, 150*ms, time.Since(p.started))
+			require.Equal(t, 150*ms+1, time.Since(p.started))
 			require.NoError(t, resp.Body.Close())
 		})
 	})
@@ -126,4 +127,58 @@ func TestMaxDelayInTheLine(t *testing.T) {
 			require.NotErrorIs(t, err, transport.ErrMaxDelay)
 		})
 	})
+}
+
+// The bound is the same to the nanosecond, and the error of one type, over a Shaper, a Group
+// and x/time's Limiter, which all tell on arrival.
+func TestMaxDelayOverEveryWaiter(t *testing.T) {
+	const bound = 200 * ms
+	for name, make := range map[string]func(*testing.T, ...transport.Option) *transport.Transport{
+		"Shaper": func(t *testing.T, opts ...transport.Option) *transport.Transport {
+			return transport.New(newPartner(), newShaper(t, scheduler.PerSecond(10)), opts...)
+		},
+		"Group": func(t *testing.T, opts ...transport.Option) *transport.Transport {
+			return transport.NewKeyed(newPartner(), nil, newGroup(t, scheduler.PerSecond(10)), opts...)
+		},
+		"x/time": func(_ *testing.T, opts ...transport.Option) *transport.Transport {
+			return transport.New(newPartner(), &limiter{interval: 100 * ms}, opts...)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tr := make(t, transport.WithMaxDelay(bound))
+				wait := sendAll(t, tr, 3, func(int) *http.Request { return get(t, t.Context(), "/") }) // the third waits as long as it may
+				began := time.Now()
+				_, err := tr.RoundTrip(get(t, t.Context(), "/"))
+				var e *transport.Error
+				require.ErrorAs(t, err, &e)
+				require.ErrorIs(t, err, transport.ErrMaxDelay)
+				require.NotErrorIs(t, err, context.DeadlineExceeded)
+				require.ErrorContains(t, err, "transport: wait exceeds the maximum delay of 200ms")
+				require.True(t, e.Timeout())
+				require.Zero(t, e.Waited)
+				require.Equal(t, began, time.Now())
+
+				short, cancel := context.WithTimeout(t.Context(), 199*ms)
+				defer cancel()
+				_, err = tr.RoundTrip(get(t, short, "/"))
+				require.ErrorIs(t, err, context.DeadlineExceeded, "the caller's own deadline is")
+				require.True(t, err.(*transport.Error).Timeout())
+				require.Equal(t, began, time.Now())
+				for _, err := range wait() {
+					require.NoError(t, err)
+				}
+				require.Equal(t, began.Add(bound), time.Now())
+			})
+		})
+	}
+}
+
+// A cost that x/time's Limiter can never pay is no matter of time.
+func TestCostAboveTheBurstIsNoDelay(t *testing.T) {
+	tr := transport.New(newPartner(), &limiter{interval: 100 * ms, burst: 5}, transport.WithMaxDelay(time.Second))
+	_, err := tr.RoundTrip(get(t, transport.ContextWithCost(t.Context(), 6), "/"))
+	require.ErrorContains(t, err, "exceeds limiter's burst")
+	require.NotErrorIs(t, err, transport.ErrMaxDelay)
+	require.False(t, err.(*transport.Error).Timeout())
 }

@@ -29,7 +29,7 @@
 // forward when it has come. The caller has the answer at once if the header has stated a
 // time; otherwise it waits for the body for 50 ms at most. It gets all of the body.
 //
-// A hold needs a Waiter with a method HoldUntil. The answer itself comes back as it came,
+// A hold needs a Waiter that is a [Holder]. The answer itself comes back as it came,
 // its body unread. [WithRetry] sends again what is safe to send again,
 // [WithAdaptiveRate] lowers the rate of a partner who refuses, and [WithTrace] and
 // [WithHooks] tell what happens.
@@ -41,9 +41,10 @@
 //
 // What net/http resends by itself below the Transport, because a request met a dead
 // idle connection or an HTTP/2 GOAWAY, is one more request for the partner. It cannot
-// wait any more, so it is charged: those behind it wait longer. That needs a Waiter
-// with a method Charge, such as the Shaper. Attempts are counted by a trace in the
-// request's context. Above a base of an unknown kind that is done for the first requests
+// wait any more, so it is charged: what is behind it waits longer. That needs a Waiter
+// that is a [Charger], such as the Shaper. Attempts are counted by a trace in the
+// request's context; what something below makes to another host in the same context, for a
+// token say, does not count. Above a base of an unknown kind that is done for the first requests
 // and then for some, until one of them has shown that net/http is below.
 //
 // # Time limits
@@ -66,9 +67,10 @@
 //     reason and, where the Waiter predicts it, the wait that was needed. HeldUntil
 //     tells a partner's hold from the pace.
 //
-// errors.Is(err, [ErrNotSent]) holds for every [*Error], through [http.Client] too:
-// nothing left the process, so the request can go elsewhere or be queued again
-// without the risk of a double charge.
+// errors.Is(err, [ErrNotSent]) holds for an [*Error] if nothing of the call has left the
+// process, through [http.Client] too: the request can go elsewhere or be queued again
+// without the risk of a double charge. It does not hold behind a redirect or an attempt that
+// has left, of which the Error tells by its field Sent.
 //
 // # Client libraries that retry
 //
@@ -81,15 +83,15 @@
 //     stripe.Int64(0) in stripe.BackendConfig.
 //   - openai-go retries every send error twice. Pass option.WithMaxRetries(0).
 //   - resty v2 retries every send error if SetRetryCount is above 0. Leave it at 0,
-//     or have every condition given to AddRetryCondition return false when
-//     errors.Is(err, transport.ErrNotSent): with at least one condition present the
-//     conditions alone decide, and one that returns true is enough for a retry.
+//     or have every condition given to AddRetryCondition return false for an [*Error]:
+//     with at least one condition present the conditions alone decide, and one that
+//     returns true is enough for a retry.
 //   - go-retryablehttp retries every send error four times. Give its Client a
-//     CheckRetry that returns false, err when errors.Is(err, transport.ErrNotSent)
-//     and calls retryablehttp.DefaultRetryPolicy otherwise.
+//     CheckRetry that returns false, err for an [*Error] and calls
+//     retryablehttp.DefaultRetryPolicy otherwise.
 //
 // resty v3 asks whether an error is temporary, which an [*Error] is not, but it also asks
-// conditions of the caller's own: they should say no to ErrNotSent too. slack-go,
+// conditions of the caller's own: they should say no to an [*Error] too. slack-go,
 // twilio-go and go-github do not retry it. go-github answers calls by itself after a
 // refusal unless it is made with github.WithDisableRateLimitCheck. A RoundTripper around
 // the Transport that replaces errors hides from them what an [*Error] tells.
@@ -99,5 +101,8 @@
 // on. docs/clients.md shows how to plug each in.
 //
 // Retries that they make for other reasons pass through the Transport like first
-// attempts and take their own turn.
+// attempts and take their own turn. Each is a call of its own to it: if one that broke has
+// left and the next is refused, the library returns ErrNotSent, which is about the last
+// attempt. [WithRetry] in place of the library's own retries tells the whole, and so does
+// Granted of a [Trace] in the call's context.
 package transport

@@ -10,16 +10,19 @@ import (
 	"github.com/sluice-go/sluice/internal/reason"
 )
 
-// ErrNotSent matches, by [errors.Is], every [*Error]: nothing of the request left
-// the process, so it is safe to send it elsewhere or later. It does not match the
-// plain context error that RoundTrip returns for a context that had ended before
-// the call.
+// ErrNotSent matches, by [errors.Is], an [*Error] of a call of which nothing has left the
+// process: it is safe to send it elsewhere or later. It does not match one whose Sent is
+// true, because a hop or an attempt before has left, nor the plain context error that
+// RoundTrip returns for a context that had ended before the call.
+//
+// A client that sends several attempts of its own through a Transport makes several calls.
+// The error of its last one tells of that one alone; see the package documentation.
 var ErrNotSent = errors.New("transport: request not sent")
 
 // Error tells why a request was not sent. RoundTrip returns it unwrapped; a caller
 // behind [http.Client] gets it out of the *url.Error with [errors.As].
 //
-// It matches, by [errors.Is], [ErrNotSent] and all that Reason matches: the
+// It matches, by [errors.Is], [ErrNotSent], if Sent is false, and all that Reason matches: the
 // Waiter's own reasons, [context.DeadlineExceeded] for a deadline,
 // [context.Canceled] for a cancelled wait. (If [http.Client.Timeout] fires during
 // the wait, net/http may put its own timeout error in place of this one.)
@@ -33,6 +36,10 @@ type Error struct {
 	// Key is that of a Transport made by NewKeyed. Otherwise it names the partner's host
 	// as [HostKey] does. It is empty for a request without URL.
 	Key string
+	// Sent is true if something of the call had left before: the request that was answered
+	// with the redirect which this one follows, or an earlier attempt. Only the hop or the
+	// attempt that the error is about was not sent.
+	Sent bool
 	// Waited is the time that the request spent in the line.
 	Waited time.Duration
 	// Wait is the wait that the request would have needed, counted from the
@@ -100,6 +107,9 @@ func (e *Error) Error() string {
 	if e.Key != "" {
 		b.WriteString(e.Key + ": ")
 	}
+	if e.Sent {
+		b.WriteString("an earlier hop or attempt was sent, the next one ")
+	}
 	fmt.Fprintf(&b, "not sent, waited %v", reason.Round(e.Waited))
 	if e.Wait > 0 && !told {
 		fmt.Fprintf(&b, ", would need %v", reason.Round(e.Wait))
@@ -117,9 +127,33 @@ func (e *Error) Error() string {
 // Unwrap returns the Reason.
 func (e *Error) Unwrap() error { return e.Reason }
 
-// Is reports whether target is [ErrNotSent]. [errors.Is] asks the Reason about
-// everything else.
-func (e *Error) Is(target error) bool { return target == ErrNotSent }
+// Is reports whether target is [ErrNotSent] and nothing was sent. [errors.Is] asks the
+// Reason about everything else.
+func (e *Error) Is(target error) bool { return target == ErrNotSent && !e.Sent }
+
+// sentBefore returns an error that says of one attempt what err says, and does not say of
+// the whole call that nothing was sent.
+func sentBefore(err error) error {
+	if !errors.Is(err, ErrNotSent) {
+		return err
+	}
+	about := Error{Reason: err}
+	if below, ok := errors.AsType[*Error](err); ok {
+		about = *below
+	}
+	about.Sent = true
+	if errors.Is(about.Reason, ErrNotSent) {
+		about.Reason = ofAnAttempt{about.Reason}
+	}
+	return &about
+}
+
+// ofAnAttempt is an error that matches all but [ErrNotSent].
+type ofAnAttempt struct{ err error }
+
+func (e ofAnAttempt) Error() string        { return e.err.Error() }
+func (e ofAnAttempt) Is(target error) bool { return target != ErrNotSent && errors.Is(e.err, target) }
+func (e ofAnAttempt) As(target any) bool   { return errors.As(e.err, target) }
 
 // Timeout reports whether time was the reason: the context's deadline passed in the
 // line, or the Waiter said on arrival that the wait would pass that deadline or its

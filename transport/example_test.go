@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-go/sluice/transport"
 )
 
-// A client whose requests leave at 20 a second, whoever makes them.
+// A client whose requests leave at 20 a second, from however many goroutines.
 func Example() {
 	partner := httptest.NewServer(http.NotFoundHandler())
 	defer partner.Close()
@@ -105,7 +105,7 @@ func ExampleContextWithCost() {
 }
 
 // A pace for each partner's host. A partner that answers 429 holds its own line, and
-// nobody else's.
+// no other host's.
 func ExampleNewKeyed() {
 	partner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "30")

@@ -19,6 +19,11 @@ type waitFunc func(ctx context.Context) error
 
 func (f waitFunc) Wait(ctx context.Context) error { return f(ctx) }
 
+// costFunc is a waitFunc with WaitN.
+type costFunc struct{ waitFunc }
+
+func (f costFunc) WaitN(ctx context.Context, _ int) error { return f.Wait(ctx) }
+
 var (
 	ready   = waitFunc(func(context.Context) error { return nil })
 	forever = waitFunc(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
@@ -166,7 +171,7 @@ type countedBody struct {
 func (b *countedBody) Close() error { b.closed++; return nil }
 
 // post returns a request for the partner with a body that counts Close, and a check
-// that nobody changed the request.
+// that the request is unchanged.
 func post(t *testing.T, ctx context.Context) (req *http.Request, body *countedBody, unchanged func()) {
 	t.Helper()
 	body = &countedBody{Reader: strings.NewReader(`{"to":"+4670","text":"hi"}`)}

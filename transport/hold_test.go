@@ -26,7 +26,7 @@ func newGroup(t *testing.T, r scheduler.Rate, opts ...shaper.Option) *shaper.Gro
 }
 
 // Of 200 calls that are on their way together, one is refused. From when its answer is
-// there until the time that it states none of that key is sent, then one every T. Another
+// there until the time that it states no request of that key is sent, then one every T. Another
 // key goes on as if nothing had happened.
 func TestRefusalHoldsItsKeyAndNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -265,7 +265,7 @@ func TestWhatCannotListenOrHold(t *testing.T) {
 	t.Run("a Waiter without HoldUntil", func(t *testing.T) {
 		p := newPartner()
 		script(p, status(http.StatusTooManyRequests, "Retry-After: 60"))
-		tr := transport.New(p, &costOnly{}, transport.WithAdaptiveRate(0.5), transport.WithMaxHold(time.Second))
+		tr := transport.New(p, &costOnly{})
 		for range 3 {
 			_, err := tr.RoundTrip(get(t, t.Context(), "/"))
 			require.NoError(t, err)
@@ -312,14 +312,28 @@ func TestClassifierOfOnesOwn(t *testing.T) {
 
 // limiter has the methods of x/time's *rate.Limiter that count here, and its error.
 type limiter struct {
-	mu       sync.Mutex
 	interval time.Duration
-	next     time.Time // guarded by mu
+	burst    int // 0: large
+
+	mu   sync.Mutex
+	next time.Time // guarded by mu
 }
+
+func (l *limiter) Burst() int {
+	if l.burst > 0 {
+		return l.burst
+	}
+	return 1 << 20
+}
+
+func (l *limiter) Tokens() float64 { return 0 }
 
 func (l *limiter) Wait(ctx context.Context) error { return l.WaitN(ctx, 1) }
 
 func (l *limiter) WaitN(ctx context.Context, n int) error {
+	if n > l.Burst() {
+		return fmt.Errorf("rate: Wait(n=%d) exceeds limiter's burst %d", n, l.Burst())
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -377,6 +391,7 @@ func TestLimiterOfXTime(t *testing.T) {
 		_, err = tr.RoundTrip(get(t, short, "/short"))
 		var e *transport.Error
 		require.ErrorAs(t, err, &e)
-		require.False(t, e.Timeout(), "its error does not say so")
+		require.True(t, e.Timeout(), "though its error does not say so")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }

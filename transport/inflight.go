@@ -3,22 +3,22 @@ package transport
 import (
 	"context"
 	"errors"
-	"io"
-	"net/http"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 )
 
 // ErrTooManyInFlight is the reason for refusing a request when too many of its key wait
-// for one of those in flight to end; see [WithMaxInFlight].
+// for one of those in flight to end; see [WithMaxInFlight]. A Waiter that is [Places] has a
+// bound of its own for its line, and reasons of its own.
 var ErrTooManyInFlight = errors.New("transport: too many requests wait for those in flight")
 
 // maxWaiting bounds how many requests of a key wait for a place.
 const maxWaiting = 1024
 
-// inFlight bounds the requests of each key that are in flight. A key is in it while there
-// are any.
+// inFlight bounds the requests of each key that are in flight, for a Waiter that does not. A
+// key is in it while there are any.
 type inFlight struct {
 	mu   sync.Mutex
 	keys map[string]*places // guarded by mu
@@ -53,7 +53,7 @@ func (f *inFlight) enter(key string, most int64) (*places, error) {
 		p = &places{free: semaphore.NewWeighted(most)}
 		f.keys[key] = p
 	}
-	if p.users >= most+maxWaiting {
+	if p.users-maxWaiting >= most {
 		return nil, ErrTooManyInFlight
 	}
 	p.users++
@@ -77,44 +77,45 @@ func (f *inFlight) free(key string) {
 	f.leave(key, p)
 }
 
-// follow gives the place of a request back when its answer has ended. The end of the
-// context ends it, too: a caller who forgets to close a body keeps no place for ever.
-func (f *inFlight) follow(req *http.Request, key string, resp *http.Response) {
-	if resp == nil || resp.Body == nil || resp.Body == http.NoBody || bodiless(req, resp) {
-		f.free(key)
+// oneLine reports whether requests wait for their place where they wait for their turn.
+func (t *Transport) oneLine() bool { return t.maxInFlight > 0 && t.waiter.acquire != nil }
+
+// freePlace gives the place of a request back.
+func (t *Transport) freePlace(key string) {
+	if t.oneLine() {
+		t.waiter.release(key)
 		return
 	}
-	free := sync.OnceFunc(func() { f.free(key) })
-	stop := context.AfterFunc(req.Context(), free)
-	resp.Body = &watchedBody{ReadCloser: resp.Body, ended: func() { stop(); free() }}
+	t.places.free(key)
 }
 
-// bodiless reports whether there is nothing to be read, so that callers need not close
-// it, or something that is more than a body: after 101 Switching Protocols it is the
-// connection.
-func bodiless(req *http.Request, resp *http.Response) bool {
-	switch {
-	case resp.StatusCode < 200, resp.StatusCode == http.StatusNoContent, resp.StatusCode == http.StatusNotModified:
-		return true
+// line waits for a place, which is kept if the request may leave, and for its turn. Where
+// these are two lines the place comes first: units that were granted must not wait any more.
+func (t *Transport) line(ctx context.Context, p *passage) error {
+	if t.maxInFlight == 0 || t.oneLine() {
+		return t.turn(ctx, p)
 	}
-	return req.Method == http.MethodHead
-}
-
-// watchedBody tells when it has ended.
-type watchedBody struct {
-	io.ReadCloser
-	ended func()
-}
-
-func (b *watchedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
+	if t.tooLate(ctx, p) {
+		// Whatever time a place takes, the turn alone takes too long, and the Waiter says so.
+		if err := t.turn(ctx, p); err != nil {
+			return err
+		}
+	}
+	if err := t.places.take(ctx, p.key, t.maxInFlight); err != nil {
+		return err
+	}
+	p.placed = true
+	err := t.turn(ctx, p)
 	if err != nil {
-		b.ended()
+		p.placed = false
+		t.freePlace(p.key)
 	}
-	return n, err
+	return err
 }
 
-func (b *watchedBody) Close() error {
-	defer b.ended()
-	return b.ReadCloser.Close()
+// tooLate reports whether a request cannot leave before the deadline of its context, as
+// far as the Waiter tells.
+func (t *Transport) tooLate(ctx context.Context, p *passage) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && t.waiter.delay != nil && !time.Now().Add(t.waiter.delay(p.key)).Before(deadline)
 }

@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -37,12 +40,48 @@ func isFree(t *testing.T, tr *transport.Transport) bool {
 }
 
 // A place is taken until the body of the answer has been read to its end, has failed, or
-// is closed, or until the context has ended that the whole exchange lives by. Reading some of it frees nothing, closing it twice frees one.
+// is closed, or until the context has ended that the whole exchange lives by. Reading some of
+// it frees nothing, closing it twice frees one.
 func TestPlaceIsHeldUntilTheBodyEnds(t *testing.T) {
+	for line, w := range lines {
+		t.Run(line, func(t *testing.T) { testPlaceIsHeldUntilTheBodyEnds(t, w) })
+	}
+}
+
+// lines are the two ways to wait for a place: where the request waits for its turn, and in
+// front of that. What each returns calls f, if that is not nil, before a request may leave.
+var lines = map[string]func(t *testing.T, f func(context.Context) error) transport.Waiter{
+	"one line": func(t *testing.T, f func(context.Context) error) transport.Waiter {
+		return &placesFunc{newShaper(t, scheduler.Unlimited), f}
+	},
+	"two lines": func(_ *testing.T, f func(context.Context) error) transport.Waiter {
+		if f == nil {
+			return costFunc{ready}
+		}
+		return costFunc{f}
+	},
+}
+
+// placesFunc is a Shaper that asks a function before it lets a call leave.
+type placesFunc struct {
+	*shaper.Shaper
+	wait func(context.Context) error
+}
+
+func (p *placesFunc) Acquire(ctx context.Context, cost int) error {
+	if p.wait != nil {
+		if err := p.wait(ctx); err != nil {
+			return err
+		}
+	}
+	return p.Shaper.Acquire(ctx, cost)
+}
+
+func testPlaceIsHeldUntilTheBodyEnds(t *testing.T, line func(*testing.T, func(context.Context) error) transport.Waiter) {
 	cut := errors.New("unexpected EOF")
 	for name, tc := range map[string]struct {
 		body io.Reader
-		end  func(t *testing.T, body io.ReadCloser) // nil: nobody closes it
+		end  func(t *testing.T, body io.ReadCloser) // nil: it is not closed
 	}{
 		"forgotten": {strings.NewReader("abc"), nil},
 		"closed": {strings.NewReader("abc"), func(t *testing.T, body io.ReadCloser) {
@@ -72,7 +111,7 @@ func TestPlaceIsHeldUntilTheBodyEnds(t *testing.T) {
 					resp.Body, resp.ContentLength = &countedBody{Reader: tc.body}, -1
 					return resp, nil
 				})
-				tr := transport.New(p, ready, transport.WithMaxInFlight(1))
+				tr := transport.New(p, line(t, nil), transport.WithMaxInFlight(1))
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				resp, err := tr.RoundTrip(get(t, ctx, "/"))
@@ -100,8 +139,14 @@ type failingReader struct{ err error }
 
 func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
 
-// Answers that nobody has to close, and requests without an answer, cannot keep a place.
+// Answers that need not be closed, and requests without an answer, cannot keep a place.
 func TestPlaceCannotLeak(t *testing.T) {
+	for line, w := range lines {
+		t.Run(line, func(t *testing.T) { testPlaceCannotLeak(t, w) })
+	}
+}
+
+func testPlaceCannotLeak(t *testing.T, line func(*testing.T, func(context.Context) error) transport.Waiter) {
 	unread := func(req *http.Request, status int) *http.Response {
 		resp := answer(req, status)
 		resp.Body, resp.ContentLength = &countedBody{Reader: strings.NewReader("")}, -1
@@ -169,7 +214,7 @@ func TestPlaceCannotLeak(t *testing.T) {
 					script(p, tc.answer)
 				}
 				wait := tc.waiter
-				tr := transport.New(p, waitFunc(func(ctx context.Context) error {
+				tr := transport.New(p, line(t, func(ctx context.Context) error {
 					if f := wait; f != nil {
 						wait = nil
 						return f(ctx)
@@ -242,7 +287,8 @@ func TestPlacesAreTakenInOrder(t *testing.T) {
 	})
 }
 
-// Who waits for a place can give up, is bounded in number, and takes no unit meanwhile.
+// In front of a Waiter that has no places the requests that wait for one can give up, are bounded in
+// number, and take no unit meanwhile.
 func TestWaitingForAPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const bound = 1024
@@ -250,7 +296,7 @@ func TestWaitingForAPlace(t *testing.T) {
 		release := make(chan struct{})
 		p.answer = func(req *http.Request) (*http.Response, error) { <-release; return answer(req, http.StatusOK), nil }
 		s := newShaper(t, scheduler.PerSecond(1000))
-		tr := transport.New(p, s, transport.WithMaxInFlight(3))
+		tr := transport.New(p, struct{ transport.Waiter }{s}, transport.WithMaxInFlight(3))
 		ctx, cancel := context.WithCancel(t.Context())
 		wait := sendAll(t, tr, 3+bound, func(i int) *http.Request {
 			if i < 3 {
@@ -288,7 +334,7 @@ func TestWaitingForAPlace(t *testing.T) {
 	})
 }
 
-// Nobody who has a unit waits for a place: what the pace lets go reaches the partner at
+// No request that has a unit waits for a place: what the pace lets go reaches the partner at
 // that moment.
 func TestUnitsDoNotWaitForPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -340,5 +386,234 @@ func TestShaperWithMaxInFlightDoesNotWedge(t *testing.T) {
 			require.NoError(t, err)
 		}
 		require.Equal(t, steps(0, 100*ms, 3), times(p.seen()))
+	})
+}
+
+// A bound that bounds nothing refuses nothing, in either line.
+func TestInFlightOfAnyNumber(t *testing.T) {
+	for name, line := range lines {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tr := transport.New(newPartner(), line(t, nil), transport.WithMaxInFlight(math.MaxInt))
+				_, err := tr.RoundTrip(get(t, t.Context(), "/"))
+				require.NoError(t, err)
+			})
+		})
+	}
+}
+
+// A bound on those in flight takes nothing away from the bound of the line, and from being
+// told at once.
+func TestInFlightKeepsThePromises(t *testing.T) {
+	for name, tc := range map[string]struct {
+		queue    int
+		deadline time.Duration
+		opts     []transport.Option
+		sent     int
+	}{
+		"line of 5": {queue: 5, sent: 5},
+		"deadline":  {queue: 1000, deadline: sec, sent: 10},
+		"max delay": {queue: 1000, opts: []transport.Option{transport.WithMaxDelay(sec)}, sent: 11},
+	} {
+		for bound, opts := range map[string][]transport.Option{"bounded": {transport.WithMaxInFlight(2)}, "unbounded": nil} {
+			for kind, make := range map[string]func(*testing.T, http.RoundTripper, ...transport.Option) *transport.Transport{
+				"Shaper": func(t *testing.T, p http.RoundTripper, opts ...transport.Option) *transport.Transport {
+					return transport.New(p, newShaper(t, scheduler.PerSecond(10), shaper.WithQueue(tc.queue)), opts...)
+				},
+				"Group": func(t *testing.T, p http.RoundTripper, opts ...transport.Option) *transport.Transport {
+					return transport.NewKeyed(p, nil, newGroup(t, scheduler.PerSecond(10), shaper.WithQueue(tc.queue)), opts...)
+				},
+			} {
+				t.Run(name+"/"+bound+"/"+kind, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						p := newPartner()
+						var log eventLog
+						tr := make(t, p, append(append(opts, tc.opts...), transport.WithHooks(&transport.Trace{Refused: log.add("refused")}))...)
+						wait := sendAll(t, tr, 50, func(int) *http.Request {
+							if tc.deadline == 0 {
+								return get(t, t.Context(), "/")
+							}
+							ctx, cancel := context.WithTimeout(t.Context(), tc.deadline)
+							t.Cleanup(cancel)
+							return get(t, ctx, "/")
+						})
+						require.Equal(t, p.started, time.Now())
+						require.Len(t, log.take(), 50-tc.sent, "told at once")
+						wait()
+						require.Equal(t, steps(0, 100*ms, tc.sent), times(p.seen()))
+					})
+				})
+			}
+		}
+	}
+}
+
+// Places in flight, and the pace: a request that cannot make it is told at once.
+func TestCaseJ13PlacesAndPace(t *testing.T) {
+	const lasts = 15 * sec
+	for name, tc := range map[string]struct {
+		requests int
+		patience time.Duration
+		opts     []shaper.Option
+		takes    time.Duration
+		hold     time.Duration // set at 1 s
+		sent     int
+		toldAt   time.Duration // to the others
+	}{
+		"c: a deadline":   {requests: 10, patience: 4500 * ms, sent: 5, toldAt: 0},
+		"d: a hold":       {requests: 6, patience: 30 * sec, takes: lasts, hold: time.Minute, sent: 2, toldAt: sec},
+		"e: a short line": {requests: 20, opts: []shaper.Option{shaper.WithQueue(5)}, takes: 3 * sec, sent: 5, toldAt: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPartner()
+				p.answer = func(req *http.Request) (*http.Response, error) {
+					time.Sleep(tc.takes)
+					return answer(req, http.StatusOK), nil
+				}
+				rate := scheduler.PerSecond(1)
+				if tc.hold > 0 {
+					rate = scheduler.PerSecond(10)
+				}
+				s := newShaper(t, rate, tc.opts...)
+				var mu sync.Mutex
+				var told []time.Duration
+				tr := transport.New(p, s, transport.WithMaxInFlight(2), transport.WithHooks(&transport.Trace{Refused: func(transport.Event) {
+					mu.Lock()
+					defer mu.Unlock()
+					told = append(told, time.Since(p.started))
+				}}))
+				if tc.hold > 0 {
+					time.AfterFunc(sec, func() { s.HoldUntil(time.Now().Add(tc.hold)) })
+				}
+				wait := sendAll(t, tr, tc.requests, func(int) *http.Request {
+					if tc.patience == 0 {
+						return get(t, t.Context(), "/")
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), tc.patience)
+					t.Cleanup(cancel)
+					return get(t, ctx, "/")
+				})
+				wait()
+				require.Len(t, p.seen(), tc.sent)
+				require.Equal(t, steps(tc.toldAt, 0, tc.requests-tc.sent), told)
+			})
+		})
+	}
+}
+
+// An error answer whose body is left open has ended once all of it has come. What its reader
+// gets is the same, whenever he reads, and however slowly it comes.
+func TestErrorAnswerThatIsLeftOpen(t *testing.T) {
+	long := strings.Repeat("x", 64<<10+1)
+	for name, tc := range map[string]struct {
+		status int
+		body   string
+		free   bool
+	}{
+		"400":                {http.StatusBadRequest, "no such number", true},
+		"500":                {http.StatusInternalServerError, "sorry", true},
+		"302":                {http.StatusFound, "elsewhere", true},
+		"64 KiB":             {http.StatusBadRequest, long[1:], true},
+		"longer than 64 KiB": {http.StatusBadRequest, strings.Repeat(long, 2), false},
+		"200":                {http.StatusOK, "ok", false},
+	} {
+		for line, w := range lines {
+			t.Run(name+"/"+line, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					p := newPartner()
+					body := &countedBody{Reader: iotest.OneByteReader(strings.NewReader(tc.body))}
+					script(p, func(req *http.Request) (*http.Response, error) {
+						resp := answer(req, tc.status)
+						resp.Body, resp.ContentLength = body, int64(len(tc.body))
+						return resp, nil
+					})
+					tr := transport.New(p, w(t, nil), transport.WithMaxInFlight(1))
+					resp, err := tr.RoundTrip(get(t, t.Context(), "/"))
+					require.NoError(t, err)
+					synctest.Wait()
+					require.Equal(t, tc.free, isFree(t, tr))
+					got, err := io.ReadAll(resp.Body)
+					require.NoError(t, err)
+					require.True(t, tc.body == string(got), "%d bytes of %d", len(got), len(tc.body))
+					require.True(t, isFree(t, tr))
+					require.NoError(t, resp.Body.Close())
+					require.Equal(t, 1, body.closed)
+					if tc.status != http.StatusOK {
+						_, err = resp.Body.Read(make([]byte, 1))
+						require.ErrorContains(t, err, "closed")
+					}
+				})
+			})
+		}
+	}
+}
+
+// What comes slowly is handed on as it comes, and its error as it is; to close it early is no
+// different from without a bound.
+func TestErrorAnswerThatComesSlowly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPartner()
+		broken := errors.New("connection reset")
+		var w *io.PipeWriter
+		slow := func(req *http.Request) (*http.Response, error) {
+			resp := answer(req, http.StatusBadGateway)
+			resp.Body, w = io.Pipe()
+			return resp, nil
+		}
+		script(p, slow, slow)
+		tr := transport.New(p, ready, transport.WithMaxInFlight(1))
+		resp, err := tr.RoundTrip(get(t, t.Context(), "/"))
+		require.NoError(t, err)
+		require.False(t, isFree(t, tr))
+		go func() {
+			_, _ = w.Write([]byte("ab"))
+			time.Sleep(sec)
+			_, _ = w.Write([]byte("cd"))
+			time.Sleep(sec)
+			w.CloseWithError(broken)
+		}()
+		buf := make([]byte, 10)
+		for _, want := range []struct {
+			text string
+			at   time.Duration
+		}{{"ab", 0}, {"cd", sec}} {
+			n, err := resp.Body.Read(buf)
+			require.NoError(t, err)
+			require.Equal(t, want.text, string(buf[:n]))
+			require.Equal(t, want.at, time.Since(p.started).Truncate(ms))
+		}
+		_, err = resp.Body.Read(buf)
+		require.Equal(t, broken, err)
+		require.True(t, isFree(t, tr))
+
+		resp, err = tr.RoundTrip(get(t, t.Context(), "/"))
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.True(t, isFree(t, tr))
+		_, err = w.Write([]byte("x"))
+		require.ErrorIs(t, err, io.ErrClosedPipe)
+	})
+}
+
+// Requests that wait for the answer of a trial have no place meanwhile, and each gives back the
+// one that it gets.
+func TestTrialAndPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPartner()
+		script(p, status(http.StatusTooManyRequests, "Retry-After: 3600"))
+		s := newShaper(t, scheduler.PerSecond(10))
+		tr := transport.New(p, s, transport.WithMaxHold(time.Minute), transport.WithMaxInFlight(3))
+		mustSend(t, tr, "/refused")
+		slow := p.answer
+		p.answer = func(req *http.Request) (*http.Response, error) { time.Sleep(5 * sec); return slow(req) }
+		wait := sendAll(t, tr, 4, func(int) *http.Request { return get(t, t.Context(), "/") })
+		time.Sleep(time.Minute + sec)
+		require.EqualValues(t, 1, s.Stats().InFlight, "the trial")
+		for _, err := range wait() {
+			require.NoError(t, err)
+		}
+		require.Zero(t, s.Stats().InFlight)
+		require.Len(t, p.seen(), 5)
 	})
 }

@@ -85,7 +85,7 @@ func plain(r rune) rune {
 
 // bareHost cuts off what url.Parse never leaves in a host. A program that fills in
 // url.URL by hand can put a whole "user:password@host/path" there: it will not get
-// through to anybody, but its error would tell the password.
+// through to any server, but its error would tell the password.
 func bareHost(host string) string {
 	if i := strings.IndexAny(host, "/?#"); i >= 0 {
 		host = host[:i]

@@ -23,8 +23,8 @@ func to(t *testing.T, ctx context.Context, url string) *http.Request {
 	return req
 }
 
-// A flood of hosts that nobody has seen before takes no more memory than the bound allows
-// and gives no host a second chance: who has been called waits its time out.
+// A flood of new hosts takes no more memory than the bound allows
+// and gives no host a second chance: one that has been called waits its time out.
 //
 // Sources: richardwooding/feed-mcp#117, arumes31/uplarr#126, temporalio/temporal#11065,
 // SithumRaigamage/techmeetups#18, luisgamas/uxnan#101.
@@ -83,7 +83,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// Keys whose rate was cut, and that nobody has used since, make room for others in time.
+// Keys whose rate was cut, and that were not used since, make room for others in time.
 func TestReducedKeysDoNotFillTheGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const bound = 50
@@ -114,7 +114,7 @@ func TestReducedKeysDoNotFillTheGroup(t *testing.T) {
 }
 
 // However many keys are refused, each is held; one that is too many to be remembered runs
-// at its whole rate, for nobody could raise it again.
+// at its whole rate, for nothing could raise it again.
 func TestMoreRefusedKeysThanAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const remembered = 10_000
@@ -193,7 +193,7 @@ func TestOnePaceForAll(t *testing.T) {
 	})
 }
 
-// A hold that somebody else has set is not the partner's, even if the partner has refused
+// A hold that the program has set is not the partner's, even if the partner has refused
 // something before.
 func TestHoldOfSomebodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -21,7 +21,7 @@ const (
 // listen reads what an answer says about the limit of its key, and has the key follow it:
 // what the headers say at once, and what the body says when it has come.
 func (t *Transport) listen(ctx context.Context, p *passage, resp *http.Response) {
-	p.verdict, p.alone, p.hearing = feedback.Verdict{}, false, nil
+	p.verdict, p.until, p.alone, p.hearing = feedback.Verdict{}, time.Time{}, false, nil
 	if resp == nil || t.deaf {
 		return
 	}
@@ -104,7 +104,7 @@ func (t *Transport) hear(p *passage, resp *http.Response, received time.Time) {
 	h := &hearing{verdict: p.verdict, until: p.until, alone: p.alone}
 	mine, then := *p, *resp
 	then.Header = resp.Header.Clone() // the caller may change its own
-	h.body = readAhead(resp.Body, feedback.MaxPeek, bodyWithin, func(start []byte) {
+	h.body = readAhead(resp.Body, feedback.MaxPeek, received.Add(bodyWithin), func(start []byte, _ error) {
 		if time.Since(received) > bodyWithin {
 			return
 		}

@@ -109,7 +109,7 @@ func (m *refusals) held(key string, now time.Time) (until time.Time, status int)
 // force. A request whose time was up may have waited for something else than the Waiter,
 // or for one that does not tell.
 func (t *Transport) blame(e *Error, key string, ended bool) {
-	if t.pace.hold == nil {
+	if t.waiter.hold == nil {
 		return
 	}
 	until, status := t.memory.held(key, time.Now())
@@ -151,13 +151,13 @@ func (t *Transport) refuse(p *passage, status int, now time.Time) (until time.Ti
 		err := t.tellHold(p.key, until)
 		lifted := fresh && k.until.After(now) // otherwise it could not have been sent
 		if until.After(k.until) || lifted {
-			moved = t.pace.hold != nil
+			moved = t.waiter.hold != nil
 			k.until, k.status, k.capped, k.owed = until, status, p.verdict.Capped, err != nil
 		}
 	}
 	if fresh && remembered && t.adapts() {
 		k.adaptive.cut(now, t.floor)
-		t.pace.scale(p.key, k.adaptive.share, wholeShare)
+		t.waiter.scale(p.key, k.adaptive.share, wholeShare)
 	}
 	return k.until, moved
 }
@@ -185,10 +185,10 @@ func (k *refusedKey) waitLocked(p *passage, fresh bool, now time.Time, most time
 }
 
 func (t *Transport) tellHold(key string, until time.Time) error {
-	if t.pace.hold == nil {
+	if t.waiter.hold == nil {
 		return nil
 	}
-	return t.pace.hold(key, until)
+	return t.waiter.hold(key, until)
 }
 
 // accept is told of an answer that is no refusal.
@@ -209,7 +209,7 @@ func (t *Transport) accept(p *passage, now time.Time) {
 	k.used = now
 	k.backoffs, k.until, k.status, k.capped, k.owed = 0, time.Time{}, 0, false, false
 	if t.adapts() && k.adaptive.grow(now) {
-		t.pace.scale(p.key, k.adaptive.share, wholeShare)
+		t.waiter.scale(p.key, k.adaptive.share, wholeShare)
 	}
 }
 
@@ -236,7 +236,7 @@ func (t *Transport) forget(now time.Time) {
 			return true
 		}
 		if k.adaptive.reduced() {
-			t.pace.scale(key.(string), 1, 1)
+			t.waiter.scale(key.(string), 1, 1)
 		}
 		k.forgotten = true
 		m.keys.Delete(key)

@@ -79,7 +79,7 @@ func TestOneRequestTries(t *testing.T) {
 	})
 }
 
-// A request that tries and gets no answer keeps the others for ten seconds at most.
+// A trial that gets no answer keeps the others for ten seconds at most.
 func TestOneWhoTriesForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPartner()

@@ -17,6 +17,7 @@ type config struct {
 	classify    feedback.Classifier // nil: the default one
 	deaf        bool
 	maxHold     time.Duration
+	maxHoldSet  bool
 	maxDelay    time.Duration // 0: none
 	maxInFlight int64         // 0: no bound
 	floor       int64         // of the adaptive rate, in parts of wholeShare; 0: not adaptive
@@ -36,15 +37,20 @@ func WithClassifier(c feedback.Classifier) Option {
 // WithMaxHold sets the longest time for which an answer can hold a key. The default is an
 // hour. A partner who states more is believed for that long: then a single request goes,
 // and what it is answered counts.
+//
+// It needs a [Holder], or [WithRetry], which does not send again what is held for longer. Not
+// with WithClassifier(nil).
 func WithMaxHold(d time.Duration) Option {
 	return func(c *config) {
 		must(d > 0, "maximum hold %v: must be positive", d)
-		c.maxHold = d
+		c.maxHold, c.maxHoldSet = d, true
 	}
 }
 
-// WithMaxDelay refuses, with [ErrMaxDelay], requests that would wait longer than d. The
-// default is no bound but that of the Waiter and of the request's context.
+// WithMaxDelay refuses, with [ErrMaxDelay], requests that would wait longer than d; a wait of
+// exactly d is allowed. The default is no bound but that of the Waiter and of the request's
+// context. A Waiter that heeds deadlines refuses on arrival; behind another one the refusal
+// comes when the time is up.
 func WithMaxDelay(d time.Duration) Option {
 	return func(c *config) {
 		must(d > 0, "maximum delay %v: must be positive", d)
@@ -53,8 +59,15 @@ func WithMaxDelay(d time.Duration) Option {
 }
 
 // WithMaxInFlight bounds how many requests of a key are in flight at a time: from when
-// they may leave until their answer's body is read to its end or closed, or their context
-// ends. More of them wait, in order, before they wait for the pace; 1024 of a key at most, and what comes on
+// they may leave until their answer has ended, or their context has. An answer has ended when
+// its body is read to its end or closed. One that is no success, such as those that some
+// clients leave open, has ended once all of it has come, if that is at most 64 KiB.
+//
+// With a Waiter that is [Places], as the Shaper is, requests wait for a place in the line in
+// which they wait for their turn, so that its bounds and predictions are about both, and
+// they leave when both allow it. The bound is then the Waiter's: what else uses its places
+// shares them, another Transport too, and the bound that was set last counts. With another
+// Waiter requests wait for a place first, in order; 1024 of a key at most, and what comes on
 // top is refused with [ErrTooManyInFlight].
 //
 // After 101 Switching Protocols the connection is the caller's, and in flight no more.
@@ -69,7 +82,7 @@ func WithMaxInFlight(n int) Option {
 // cuts it to 7/10, but not below the floor, a share of the Waiter's rate above 0 and up to
 // 1; refusals of requests that were sent before the latest cut do not cut again. Without
 // refusals it grows again, slowly around where it was refused last, never above the
-// Waiter's rate. It needs a Waiter with the method Scale.
+// Waiter's rate. It needs a [Scaler] that can scale. Not with WithClassifier(nil).
 func WithAdaptiveRate(floor float64) Option {
 	return func(c *config) {
 		must(floor > 0 && floor <= 1, "adaptive rate with a floor of %v: must be above 0 and at most 1", floor)
@@ -80,6 +93,33 @@ func WithAdaptiveRate(floor float64) Option {
 // WithHooks has the functions of h called for every request, as those of [WithTrace] are
 // for those of a context. They must be safe for concurrent use.
 func WithHooks(h *Trace) Option { return func(c *config) { c.hooks = h } }
+
+// fit has the Waiter do what the options need, and panics if it cannot.
+func (c *config) fit(w waiter) {
+	listening := "is about answers: none is looked at with WithClassifier(nil)"
+	if c.cost != nil {
+		must(w.waitN != nil, "a cost needs a Waiter with WaitN: not a %T", w.is)
+	}
+	if c.maxHoldSet {
+		must(!c.deaf, "a maximum hold %s", listening)
+		must(w.hold != nil || c.retry != nil, "a maximum hold needs a Waiter with HoldUntil, or WithRetry: not a %T", w.is)
+	}
+	if c.floor > 0 {
+		must(!c.deaf, "an adaptive rate %s", listening)
+		must(w.scale != nil, "an adaptive rate needs a Waiter with Scale: not a %T", w.is)
+		if w.canScale != nil {
+			err := w.canScale()
+			must(err == nil, "an adaptive rate needs a Waiter that can scale: %v", err)
+		}
+	}
+	if c.retry != nil && c.retry.Resend429 {
+		must(!c.deaf, "Resend429 %s", listening)
+	}
+	if c.maxInFlight > 0 && w.setMaxInFlight != nil {
+		err := w.setMaxInFlight(int(c.maxInFlight))
+		must(err == nil, "in flight: %v", err)
+	}
+}
 
 func must(ok bool, format string, value any) {
 	if !ok {

@@ -123,7 +123,7 @@ var paths = map[string]path{
 	}},
 	"too many keys": {setup: func(w *world) {
 		g := newGroup(w.t, scheduler.PerHour(1), shaper.WithMaxKeys(1))
-		require.True(w.t, g.Allow("somebody else"))
+		require.True(w.t, g.Allow("another key"))
 		w.group = g
 	}},
 	"place in flight": {setup: func(w *world) {

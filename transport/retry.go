@@ -106,7 +106,7 @@ func (t *Transport) mayResend(req *http.Request, p *passage, resp *http.Response
 // may have to tell, and is awaited for no longer than it would be read ahead anyway.
 func (t *Transport) refusedForNow(ctx context.Context, p *passage) bool {
 	refused := func() bool { return p.verdict.Refused && !p.verdict.Capped && !p.verdict.Final }
-	if !refused() || t.outOfTime(ctx, p) {
+	if !refused() || t.outOfTime(ctx, p, time.Time{}) {
 		return false
 	}
 	p.heard(ctx, asideWithin)
@@ -124,7 +124,7 @@ func lasting(req *http.Request, err error) bool {
 		return true
 	default:
 	}
-	return errors.Is(err, ErrNotSent) || // no room at a pace below us
+	return is[*Error](err) || errors.Is(err, ErrNotSent) || // no room at a Waiter below us
 		errors.Is(err, context.Canceled) ||
 		errors.Is(err, http.ErrSchemeMismatch) ||
 		is[*tls.CertificateVerificationError](err) ||
@@ -148,13 +148,16 @@ func (t *Transport) prepare(req *http.Request, p *passage, resp *http.Response, 
 	switch {
 	case resp == nil || p.alone: // nothing of its key waits for it, so it waits by itself
 		until = time.Now().Add(backoff(sent))
-	case t.pace.hold == nil:
+	case t.waiter.hold == nil:
 		until = p.until // nothing else keeps it back
 	}
-	if resp != nil {
-		setAside(req.Context(), resp)
-	}
 	ctx := req.Context()
+	if t.outOfTime(ctx, p, until) {
+		return nil, false
+	}
+	if resp != nil {
+		setAside(ctx, req, resp)
+	}
 	again = req.WithContext(ctx) // a copy: the request is the caller's
 	if hasBody(req) {
 		body, err := req.GetBody()
@@ -170,24 +173,57 @@ func (t *Transport) prepare(req *http.Request, p *passage, resp *http.Response, 
 	}
 	if p.placed { // nothing of it is in flight while it waits
 		p.placed = false
-		t.places.free(p.key)
+		t.freePlace(p.key)
 	}
-	arrived := time.Now()
-	err := t.delayed(ctx, arrived, func(ctx context.Context) error {
+	err := t.wait(again, p, func(ctx context.Context) error {
 		if err := sleepUntil(ctx, until); err != nil {
 			return err
 		}
 		p.insists = false
 		return t.line(ctx, p)
 	})
-	if err != nil {
-		return nil, false
-	}
-	t.granted(p, time.Since(arrived))
-	return again, true
+	return again, err == nil
 }
 
-// resend gives up the answer that there was for another one.
+// outOfTime reports whether a request that must not be sent before then cannot be sent again
+// before it would be given up, as far as is known. Its answer must not wait for anything.
+func (t *Transport) outOfTime(ctx context.Context, p *passage, then time.Time) bool {
+	now := time.Now()
+	if !p.alone && p.until.After(then) {
+		then = p.until
+	}
+	if t.waiter.delay != nil {
+		if due := now.Add(t.waiter.delay(p.key)); due.After(then) {
+			then = due
+		}
+	}
+	deadline, ok := ctx.Deadline()
+	return ok && !then.Before(deadline) || t.maxDelay > 0 && then.After(now.Add(t.maxDelay))
+}
+
+// asideWithin is how long a body is awaited before a retry.
+const asideWithin = time.Second
+
+// setAside reads and closes the body of a response if it is short and comes at once. It
+// can be read from memory then, and its connection can take the next attempt. One that is
+// longer, or does not end, stays open, and a read of it gets all of it.
+func setAside(ctx context.Context, req *http.Request, resp *http.Response) {
+	if complete(req, resp) || !canReadAhead(resp) {
+		return
+	}
+	a := readAhead(resp.Body, maxAside, time.Now().Add(asideWithin), nil)
+	resp.Body = a
+	timer := time.NewTimer(asideWithin)
+	defer timer.Stop()
+	select {
+	case <-a.told:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// resend gives up the answer that there was for another one. If there is none, as the
+// request was refused below and has not left again, the caller gets what there was.
 func (t *Transport) resend(req, again *http.Request, p *passage, resp *http.Response, err error) (*http.Response, error) {
 	e := Event{Key: p.key, Cost: p.cost, Err: err}
 	if resp != nil {
@@ -201,54 +237,21 @@ func (t *Transport) resend(req, again *http.Request, p *passage, resp *http.Resp
 	}()
 	t.tell(p.trace, retried, e)
 	sent = true
-	discard(resp)
-	resp, err = t.send(again, p)
-	if resp != nil && resp.Request == again {
-		resp.Request = req
+	kept := resp == nil || complete(req, resp) // what is not may keep a connection
+	if !kept {
+		discard(resp)
 	}
-	return resp, err
-}
-
-// What of an answer is kept in memory, so that its connection is free for others while the
-// request waits: so much of it, if it comes within so long.
-const (
-	maxAside    = 64 << 10
-	asideWithin = time.Second
-)
-
-// setAside reads and closes the body of a response if it is short and comes at once. It
-// can be read from memory then, and its connection can take the next attempt. One that is
-// longer, or does not end, stays open, and a read of it gets all of it.
-func setAside(ctx context.Context, resp *http.Response) {
-	if !canReadAhead(resp) {
-		return
+	next, nextErr := t.send(again, p)
+	if next == nil && kept && errors.Is(nextErr, ErrNotSent) {
+		return resp, err
 	}
-	a := readAhead(resp.Body, maxAside, asideWithin, nil)
-	resp.Body = a
-	timer := time.NewTimer(asideWithin)
-	defer timer.Stop()
-	select {
-	case <-a.idle:
-	case <-timer.C:
-	case <-ctx.Done():
+	if kept {
+		discard(resp)
 	}
-}
-
-// outOfTime reports whether a request cannot be sent again before it would be given up, as
-// far as is known. Then its answer must not wait for anything.
-func (t *Transport) outOfTime(ctx context.Context, p *passage) bool {
-	now := time.Now()
-	earliest := now
-	if !p.alone && p.until.After(earliest) {
-		earliest = p.until
+	if next != nil && next.Request == again {
+		next.Request = req
 	}
-	if t.pace.delay != nil {
-		if due := now.Add(t.pace.delay(p.key)); due.After(earliest) {
-			earliest = due
-		}
-	}
-	deadline, ok := ctx.Deadline()
-	return ok && !earliest.Before(deadline) || t.maxDelay > 0 && earliest.After(now.Add(t.maxDelay))
+	return next, nextErr
 }
 
 // sleepUntil waits until then. It does not begin to if ctx ends before.

@@ -536,3 +536,51 @@ func TestBackoffSpreadsAtTheTop(t *testing.T) {
 		require.Len(t, different, 3)
 	})
 }
+
+// A refusal whose body comes slowly is handed at once to a caller who has no time for another
+// attempt, by his deadline or by the longest delay.
+func TestSlowRefusalIsHandedBackAtOnce(t *testing.T) {
+	for name, tc := range map[string]struct {
+		waiter func(*testing.T) transport.Waiter
+		opt    transport.Option
+	}{
+		"deadline":         {waiter: func(t *testing.T) transport.Waiter { return newShaper(t, scheduler.PerSecond(10)) }},
+		"deadline, x/time": {waiter: func(*testing.T) transport.Waiter { return &limiter{interval: 100 * ms} }},
+		"max delay": {
+			waiter: func(t *testing.T) transport.Waiter { return newShaper(t, scheduler.PerSecond(10)) },
+			opt:    transport.WithMaxDelay(5 * sec),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPartner()
+				slow, w := io.Pipe()
+				script(p, func(req *http.Request) (*http.Response, error) {
+					resp := says(req, http.StatusTooManyRequests, "", "Retry-After: 600")
+					resp.Body, resp.ContentLength = slow, -1
+					return resp, nil
+				})
+				opts, ctx := []transport.Option{transport.WithRetry(transport.Retry{})}, t.Context()
+				if tc.opt != nil {
+					opts = append(opts, tc.opt)
+				} else {
+					short, cancel := context.WithTimeout(ctx, 5*sec)
+					defer cancel()
+					ctx = short
+				}
+				resp, err := transport.New(p, tc.waiter(t), opts...).RoundTrip(get(t, ctx, "/"))
+				require.NoError(t, err)
+				require.Zero(t, time.Since(p.started))
+				require.Len(t, p.seen(), 1)
+				go func() {
+					time.Sleep(sec)
+					_, _ = io.WriteString(w, "slow down")
+					w.Close()
+				}()
+				body, err := io.ReadAll(resp.Body)
+				require.NoError(t, err)
+				require.Equal(t, "slow down", string(body))
+			})
+		})
+	}
+}

@@ -10,16 +10,23 @@ import (
 // the request, or of net/http for ExtraAttempt, and the request waits for them: they
 // should be quick. Held runs on one of its own if the body had to tell. They hold no more
 // of the request than its key.
+//
+// What is told as Enqueued is told as Granted or as Refused afterwards, exactly once, and
+// nothing else is. So Enqueued less Granted less Refused is at every moment the number of
+// requests that wait. That goes for each attempt of [WithRetry] too, and holds if the Waiter
+// or the base panics. Neither a request whose context had ended before nor one without a URL
+// is told.
 type Trace struct {
 	// Enqueued: the request joins the line. Whether it has to wait there is not known yet.
 	Enqueued func(Event)
 	// Granted: the request may leave, after Waited.
 	Granted func(Event)
-	// Refused: the request is not sent, because of Err.
+	// Refused: the request is not sent, or is not sent again, because of Err.
 	Refused func(Event)
 	// Held: the partner has answered with a refusal, and the key is held until Until.
 	Held func(Event)
-	// ExtraAttempt: net/http sends the request once more by itself, which is charged.
+	// ExtraAttempt: net/http sends the request once more by itself, which is charged. It
+	// joins no line, so nothing else is told of it.
 	ExtraAttempt func(Event)
 	// Retried: the request is sent once more, because of [WithRetry].
 	Retried func(Event)
@@ -69,13 +76,16 @@ func WithTrace(ctx context.Context, trace *Trace) context.Context {
 	return perCall{trace: trace}.in(ctx)
 }
 
-// tell calls a function of the context's trace and of the hooks.
+// tell calls a function of the context's trace and of the hooks, which hear of it even if
+// the first one panics.
 func (t *Transport) tell(trace *Trace, which func(*Trace) func(Event), e Event) {
-	for _, tr := range [2]*Trace{trace, t.hooks} {
-		if tr == nil {
-			continue
+	if t.hooks != nil {
+		if f := which(t.hooks); f != nil {
+			defer f(e)
 		}
-		if f := which(tr); f != nil {
+	}
+	if trace != nil {
+		if f := which(trace); f != nil {
 			f(e)
 		}
 	}

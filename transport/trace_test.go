@@ -71,7 +71,7 @@ func TestTrace(t *testing.T) {
 
 		require.NoError(t, send(transport.ContextWithCost(t.Context(), 2)))
 		require.Equal(t, []told{
-			{"enqueued", transport.Event{Key: key, Cost: 2}}, // of a new key nobody can say so without asking
+			{"enqueued", transport.Event{Key: key, Cost: 2}}, // of a new key the Group cannot say so without asking
 			{"granted", transport.Event{Key: key, Cost: 2}},
 		}, log.take())
 
@@ -101,6 +101,7 @@ func TestTrace(t *testing.T) {
 			{"enqueued", transport.Event{Key: key, Cost: 1}},
 			{"granted", transport.Event{Key: key, Cost: 1, Waited: ms}},
 			{"held", transport.Event{Key: key, Cost: 1, Status: http.StatusTooManyRequests, Until: until}},
+			{"enqueued", transport.Event{Key: key, Cost: 1}},
 			{"granted", transport.Event{Key: key, Cost: 1, Waited: 5 * sec}},
 			{"retried", transport.Event{Key: key, Cost: 1, Status: http.StatusTooManyRequests}},
 		}, log.take())
@@ -109,19 +110,19 @@ func TestTrace(t *testing.T) {
 		time.Sleep(time.Second)
 		require.NoError(t, send(t.Context(), func(*http.Request) (*http.Response, error) { return nil, broken }))
 		events := log.take()
-		require.Len(t, events, 3)
-		require.Equal(t, told{"retried", transport.Event{Key: key, Cost: 1, Err: broken}}, events[2])
+		require.Len(t, events, 5)
+		require.Equal(t, told{"retried", transport.Event{Key: key, Cost: 1, Err: broken}}, events[4])
 	})
 }
 
-// A request that can leave at once is told as granted and as nothing else. One whose
-// context has ended is none of the pace's business.
+// A request that can leave at once is told as one that need not wait. One whose context has
+// ended is none of the pace's business.
 func TestTraceOfWhatNeedNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log eventLog
 		tr := transport.New(newPartner(), newShaper(t, scheduler.PerSecond(10)), transport.WithHooks(log.trace()))
 		mustSend(t, tr, "/")
-		require.Equal(t, []told{{"granted", transport.Event{Cost: 1}}}, log.take())
+		require.Equal(t, []told{{"enqueued", transport.Event{Cost: 1}}, {"granted", transport.Event{Cost: 1}}}, log.take())
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, err := tr.RoundTrip(get(t, ctx, "/"))

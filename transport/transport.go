@@ -16,20 +16,21 @@ import (
 //
 // It keeps the contract of [http.RoundTripper] to the letter: the request is never
 // changed, its body is closed on every path, and err is nil whenever a response was
-// obtained: a refusal of the partner's is a response. It starts no goroutine, but to read the
-// body of a refusal before a retry, or of an answer that a Classifier wants to see. With [New] and
-// no option that has to look at each request or answer, a request that need not wait costs
-// no allocation but those of counting its attempts on the wire, and those only above
-// net/http; the base sees a copy of the request then.
+// obtained: a refusal of the partner's is a response. It starts no goroutine, but to read an
+// answer ahead: one that a Classifier wants to see the body of, a refusal before a retry, and
+// an error answer that would keep a place in flight. With [New] and no option that has to
+// look at each request or answer, a request that need not wait costs no allocation but those
+// of counting its attempts on the wire, and those only above net/http; the base sees a copy
+// of the request then.
 //
 // A Transport is safe for concurrent use if its base and its Waiter are.
 type Transport struct {
-	base   http.RoundTripper // nil: http.DefaultTransport
+	base   http.RoundTripper
 	key    func(*http.Request) string
 	keyed  bool
-	pace   pace
+	waiter waiter
 	simple bool            // a request can leave by LeaveNow, and has nothing to be asked about
-	counts *attemptCounter // nil: nobody could be charged
+	counts *attemptCounter // nil: there is no way to charge
 	memory refusals
 	places inFlight
 	budget budget
@@ -40,14 +41,16 @@ type Transport struct {
 // share the one pace, and what one partner refuses holds them all: for several partners
 // there is [NewKeyed].
 //
-// A nil base means [http.DefaultTransport] as it is at the time of each request.
-// New panics if w is nil: a Transport without a pace is a mistake in the program,
-// and sending unpaced would hide it.
+// A nil base means [http.DefaultTransport] as it is when New is called. So the Transport can
+// become http.DefaultTransport itself, and one that is made after it sends through it.
+//
+// New panics if w is nil: a Transport without a Waiter is a mistake in the program,
+// and sending unpaced would hide it. It also panics if w cannot do what an option needs.
 func New(base http.RoundTripper, w Waiter, opts ...Option) *Transport {
 	if w == nil {
 		panic("transport: New called with a nil Waiter")
 	}
-	return newTransport(base, func(*http.Request) string { return "" }, false, paceOf(w), opts)
+	return newTransport(base, func(*http.Request) string { return "" }, false, waiterOf(w), opts)
 }
 
 // NewKeyed returns a Transport that sends requests through base when g says so for their
@@ -55,8 +58,8 @@ func New(base http.RoundTripper, w Waiter, opts ...Option) *Transport {
 // errors and traces, so they should hold no secrets: a short hash of a credential does as
 // well as the credential.
 //
-// A nil base means [http.DefaultTransport] as it is at the time of each request. NewKeyed
-// panics if g is nil.
+// A nil base means [http.DefaultTransport] as it is when NewKeyed is called. NewKeyed panics
+// if g is nil, or cannot do what an option needs.
 func NewKeyed(base http.RoundTripper, key func(*http.Request) string, g KeyedWaiter, opts ...Option) *Transport {
 	if g == nil {
 		panic("transport: NewKeyed called with a nil KeyedWaiter")
@@ -64,18 +67,23 @@ func NewKeyed(base http.RoundTripper, key func(*http.Request) string, g KeyedWai
 	if key == nil {
 		key = func(req *http.Request) string { return HostKey(req.URL) }
 	}
-	return newTransport(base, key, true, paceOfKeyed(g), opts)
+	return newTransport(base, key, true, waiterOfKeyed(g), opts)
 }
 
-func newTransport(base http.RoundTripper, key func(*http.Request) string, keyed bool, p pace, opts []Option) *Transport {
-	t := &Transport{base: base, key: key, keyed: keyed, pace: p, config: config{maxHold: defaultMaxHold}}
+func newTransport(base http.RoundTripper, key func(*http.Request) string, keyed bool, w waiter, opts []Option) *Transport {
+	if base == nil {
+		base = http.DefaultTransport
+		must(base != nil, "no base: http.DefaultTransport is %v", base)
+	}
+	t := &Transport{base: base, key: key, keyed: keyed, waiter: w, config: config{maxHold: defaultMaxHold}}
 	for _, opt := range opts {
 		opt(&t.config)
 	}
-	if p.charge != nil {
+	t.config.fit(w)
+	if w.charge != nil {
 		t.counts = newAttemptCounter(base)
 	}
-	t.simple = p.leaveNow != nil && !keyed && t.cost == nil && t.maxInFlight == 0
+	t.simple = w.leaveNow != nil && !keyed && t.cost == nil && t.maxInFlight == 0
 	if t.retry != nil {
 		t.budget.share, t.budget.saved = t.retry.Budget, maxSaved
 	}
@@ -93,7 +101,7 @@ func newTransport(base http.RoundTripper, key func(*http.Request) string, keyed 
 // Only the context ends a wait: the deprecated channel Request.Cancel is left to
 // the base.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	var p passage
+	p := passage{sent: req.Response != nil} // behind a redirect
 	if t.maxInFlight > 0 {
 		return t.inPlace(req, &p)
 	}
@@ -107,7 +115,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 func (t *Transport) inPlace(req *http.Request, p *passage) (*http.Response, error) {
 	defer func() {
 		if p.placed { // the base, or a function of the user's, has panicked
-			t.places.free(p.key)
+			t.freePlace(p.key)
 		}
 	}()
 	if err := t.enter(req, p); err != nil {
@@ -116,7 +124,7 @@ func (t *Transport) inPlace(req *http.Request, p *passage) (*http.Response, erro
 	resp, err := t.exchange(req, p)
 	if p.placed { // a retry that was not sent has given its place back
 		p.placed = false
-		t.places.follow(req, p.key, resp)
+		t.follow(req, p.key, resp)
 	}
 	return resp, err
 }
@@ -145,7 +153,10 @@ func (t *Transport) enter(req *http.Request, p *passage) error {
 func (t *Transport) exchange(req *http.Request, p *passage) (*http.Response, error) {
 	resp, err := t.send(req, p)
 	if t.retry != nil {
-		return t.retryWhile(req, p, resp, err)
+		resp, err = t.retryWhile(req, p, resp, err)
+	}
+	if err != nil && p.sent {
+		err = sentBefore(err)
 	}
 	return resp, err
 }
@@ -155,7 +166,8 @@ type passage struct {
 	key     string
 	cost    int64
 	trace   *Trace
-	placed  bool             // it has a place among those in flight, and nobody else frees it
+	sent    bool             // something of the call has left: a hop or an attempt before this one
+	placed  bool             // it has a place among those in flight that is not yet left to its answer
 	known   int64            // how many refusals were known when it was sent
 	verdict feedback.Verdict // on the latest answer
 	until   time.Time        // the end of the hold of its key, if that was a refusal
@@ -181,7 +193,7 @@ func (p *passage) follow(call *perCall) (priced bool) {
 
 var errNoURL = errors.New("request has no URL")
 
-// pass reports whether the request has left without waiting. It is for those about which
+// pass reports whether the request has left without waiting. It is for requests about which
 // no function of the user's has to be asked. Whatever else it finds is left to admit.
 func (t *Transport) pass(req *http.Request, p *passage) bool {
 	ctx := req.Context()
@@ -193,14 +205,14 @@ func (t *Transport) pass(req *http.Request, p *passage) bool {
 	if !t.leavesNow(p) {
 		return false
 	}
-	t.granted(p, 0)
+	t.leftAtOnce(p)
 	return true
 }
 
-// leavesNow asks the pace, if it can tell at once. What costs nothing, or less, must get
+// leavesNow asks the Waiter, if it can tell at once. What costs nothing, or less, must get
 // its refusal: a Waiter might take it for capacity handed back.
 func (t *Transport) leavesNow(p *passage) bool {
-	return t.pace.leaveNow != nil && p.cost >= 1 && int64(int(p.cost)) == p.cost && t.pace.leaveNow(p.key, int(p.cost))
+	return t.waiter.leaveNow != nil && p.cost >= 1 && int64(int(p.cost)) == p.cost && t.waiter.leaveNow(p.key, int(p.cost))
 }
 
 // admit is for all that pass is not for.
@@ -214,7 +226,7 @@ func (t *Transport) admit(req *http.Request, p *passage) error {
 	// No base can send it, so it must not take a slot from a request that can be
 	// sent.
 	if req.URL == nil {
-		return &Error{Reason: errNoURL}
+		return &Error{Reason: errNoURL, Sent: p.sent}
 	}
 
 	p.key = t.key(req)
@@ -223,64 +235,63 @@ func (t *Transport) admit(req *http.Request, p *passage) error {
 	}
 	p.known = t.memory.known()
 	if t.maxInFlight == 0 && t.leavesNow(p) && (t.memory.empty() || t.ready(p) == nil) {
-		t.granted(p, 0)
+		t.leftAtOnce(p)
 		return nil
 	}
-	return t.queue(ctx, req, p)
-}
-
-// queue waits for a place among those in flight, if they are bounded, and for the pace.
-func (t *Transport) queue(ctx context.Context, req *http.Request, p *passage) error {
-	arrived := time.Now()
-	t.tell(p.trace, enqueued, Event{Key: p.key, Cost: p.cost})
-	err := t.payable(p.cost)
-	if err == nil {
-		err = t.delayed(ctx, arrived, func(ctx context.Context) error { return t.line(ctx, p) })
+	if err := t.wait(req, p, func(ctx context.Context) error { return t.line(ctx, p) }); err != nil {
+		t.forget(time.Now())
+		return err
 	}
-	waited := time.Since(arrived)
-	if err != nil {
-		e := newError(err, t.name(req, p), waited)
-		t.blame(e, p.key, ctx.Err() != nil)
-		t.forget(arrived)
-		t.tell(p.trace, refused, Event{Key: p.key, Cost: p.cost, Waited: waited, Err: e})
-		return e
-	}
-	t.granted(p, waited)
 	return nil
 }
 
-// line waits for a place, which is kept if the request may leave, and then for the pace:
-// units that were granted must not wait any more.
-func (t *Transport) line(ctx context.Context, p *passage) error {
-	if t.maxInFlight == 0 {
-		return t.turn(ctx, p)
-	}
-	if t.tooLate(ctx, p) {
-		// Whatever time a place takes, the pace alone takes too long, and says so at once.
-		if err := t.turn(ctx, p); err != nil {
-			return err
+// wait has a request wait for its turn in the line, and tells of it: what was told as
+// enqueued is told as granted or refused, whatever comes in between.
+func (t *Transport) wait(req *http.Request, p *passage, line func(context.Context) error) error {
+	ctx, arrived := req.Context(), time.Now()
+	answered := false
+	defer func() {
+		if !answered { // a Waiter, or a function of a Trace, has panicked
+			t.tell(p.trace, refused, Event{Key: p.key, Cost: p.cost, Waited: time.Since(arrived), Err: errPanicked})
 		}
+	}()
+	t.tell(p.trace, enqueued, Event{Key: p.key, Cost: p.cost})
+	err := t.payable(p.cost)
+	if err == nil {
+		err = t.delayed(ctx, arrived, line)
 	}
-	if err := t.places.take(ctx, p.key, t.maxInFlight); err != nil {
-		return err
+	answered = true
+	waited := time.Since(arrived)
+	if err == nil {
+		t.granted(p, waited)
+		return nil
 	}
-	p.placed = true
-	err := t.turn(ctx, p)
-	if err != nil {
-		p.placed = false
-		t.places.free(p.key)
-	}
-	return err
+	e := newError(err, t.name(req, p), waited)
+	e.Sent = p.sent
+	t.blame(e, p.key, ctx.Err() != nil)
+	t.tell(p.trace, refused, Event{Key: p.key, Cost: p.cost, Waited: waited, Err: e})
+	return e
 }
 
-// tooLate reports whether a request cannot leave before the deadline of its context, as
-// far as the Waiter tells.
-func (t *Transport) tooLate(ctx context.Context, p *passage) bool {
-	deadline, ok := ctx.Deadline()
-	return ok && t.pace.delay != nil && !time.Now().Add(t.pace.delay(p.key)).Before(deadline)
+var errPanicked = errors.New("transport: the wait has ended in a panic")
+
+// granted is called when a request may be sent.
+func (t *Transport) granted(p *passage, waited time.Duration) {
+	if p.trace != nil || t.hooks != nil {
+		t.tell(p.trace, granted, Event{Key: p.key, Cost: p.cost, Waited: waited})
+	}
 }
 
-// turn waits until the request may be sent, as far as its pace and the partner are
+// leftAtOnce is called when a request has left without waiting.
+func (t *Transport) leftAtOnce(p *passage) {
+	if p.trace == nil && t.hooks == nil {
+		return
+	}
+	defer t.granted(p, 0) // even if the function that is told before panics
+	t.tell(p.trace, enqueued, Event{Key: p.key, Cost: p.cost})
+}
+
+// turn waits until the request may be sent, as far as the Waiter and the partner are
 // concerned.
 func (t *Transport) turn(ctx context.Context, p *passage) error {
 	for {
@@ -292,6 +303,7 @@ func (t *Transport) turn(ctx context.Context, p *passage) error {
 		if err := t.waitUnits(ctx, p); err != nil {
 			return err
 		}
+		p.placed = p.placed || t.oneLine()
 		p.known = t.memory.known()
 		if t.memory.empty() {
 			return nil
@@ -300,31 +312,31 @@ func (t *Transport) turn(ctx context.Context, p *passage) error {
 		if inTheWay == nil {
 			return nil
 		}
+		if p.placed && t.oneLine() {
+			p.placed = false
+			t.freePlace(p.key)
+		}
 		if err := inTheWay(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// granted is called when a request may be sent.
-func (t *Transport) granted(p *passage, waited time.Duration) {
-	if p.trace != nil || t.hooks != nil {
-		t.tell(p.trace, granted, Event{Key: p.key, Cost: p.cost, Waited: waited})
-	}
-}
-
 func (t *Transport) waitUnits(ctx context.Context, p *passage) error {
-	if p.cost == 1 {
-		return t.pace.wait(ctx, p.key)
+	switch {
+	case t.oneLine():
+		return t.waiter.acquire(ctx, p.key, int(p.cost)) // payable has made sure that it fits
+	case p.cost == 1:
+		return t.waiter.wait(ctx, p.key)
 	}
-	return t.pace.waitN(ctx, p.key, int(p.cost)) // payable has made sure that it fits
+	return t.waiter.waitN(ctx, p.key, int(p.cost))
 }
 
 // send hands an admitted request to the base and listens to the answer.
 func (t *Transport) send(req *http.Request, p *passage) (*http.Response, error) {
-	base, counted := t.Unwrap(), req
+	counted, count := req, (*attempts)(nil)
 	if t.counts != nil && t.counts.wanted() {
-		counted = t.traced(req, p)
+		counted, count = t.traced(req, p)
 	}
 	if p.trial != nil {
 		defer func() { // also if it ends in an error or a panic
@@ -332,25 +344,26 @@ func (t *Transport) send(req *http.Request, p *passage) (*http.Response, error) 
 			p.trial = nil
 		}()
 	}
-	resp, err := base.RoundTrip(counted)
+	resp, err := t.base.RoundTrip(counted)
 	if resp != nil && resp.Request == counted {
 		resp.Request = req // the caller knows no other
 	}
-	if resp != nil && counted != req {
-		t.counts.answered()
-	}
+	p.sent = p.sent || resp != nil || !errors.Is(err, ErrNotSent)
 	heard := false
 	defer func() { // a Classifier, or a function of a Trace, may panic
 		if !heard {
 			discard(resp)
 		}
 	}()
+	if count != nil {
+		t.settle(count, p, resp != nil)
+	}
 	t.listen(req.Context(), p, resp)
 	heard = true
 	return resp, err
 }
 
-// discard closes an answer that nobody will see.
+// discard closes an answer that no caller will see.
 func discard(resp *http.Response) {
 	if resp != nil && resp.Body != nil {
 		resp.Body.Close()
@@ -367,9 +380,4 @@ func (t *Transport) name(req *http.Request, p *passage) string {
 
 // Unwrap returns the base, so that code which looks for a certain transport below
 // wrappers finds it.
-func (t *Transport) Unwrap() http.RoundTripper {
-	if t.base == nil {
-		return http.DefaultTransport
-	}
-	return t.base
-}
+func (t *Transport) Unwrap() http.RoundTripper { return t.base }

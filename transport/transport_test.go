@@ -22,17 +22,16 @@ func TestNewWithoutWaiterPanics(t *testing.T) {
 	require.PanicsWithValue(t, "transport: New called with a nil Waiter", func() { transport.New(nil, nil) })
 }
 
-// The default is looked up for each request, as http.Client does: programs replace
-// it after package variables that hold a client were set up.
+// The default is what it is when the Transport is made: one that was looked up later could be
+// the Transport itself, also inside of a wrapper that does not say what it wraps.
 func TestNilBaseIsTheDefaultTransport(t *testing.T) {
-	tr := transport.New(nil, ready)
-	require.Same(t, http.DefaultTransport, tr.Unwrap())
-
 	p, real := newPartner(), http.DefaultTransport
 	http.DefaultTransport = p
 	defer func() { http.DefaultTransport = real }()
+	tr := transport.New(nil, ready)
+	http.DefaultTransport = opaque{tr}
 	require.Same(t, p, tr.Unwrap())
-	resp, err := tr.RoundTrip(get(t, t.Context(), "/x"))
+	resp, err := http.DefaultTransport.RoundTrip(get(t, t.Context(), "/x"))
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Len(t, p.seen(), 1)
@@ -114,7 +113,7 @@ func TestDeadContextAsksNobody(t *testing.T) {
 			ctx, cancel := tc.end(t.Context())
 			cancel()
 			p := newPartner()
-			tr := transport.New(p, waitFunc(func(context.Context) error { t.Error("Waiter asked"); return nil }),
+			tr := transport.New(p, costFunc{func(context.Context) error { t.Error("Waiter asked"); return nil }},
 				transport.WithCost(func(*http.Request) int64 { t.Error("cost asked"); return 1 }))
 			req, body, unchanged := post(t, ctx)
 			resp, err := tr.RoundTrip(req)
@@ -143,7 +142,7 @@ func TestPanicBeforeSendingClosesTheBody(t *testing.T) {
 	boom := func() { panic("boom") }
 	for name, tr := range map[string]*transport.Transport{
 		"waiter": transport.New(newPartner(), waitFunc(func(context.Context) error { boom(); return nil })),
-		"cost":   transport.New(newPartner(), ready, transport.WithCost(func(*http.Request) int64 { boom(); return 1 })),
+		"cost":   transport.New(newPartner(), costFunc{ready}, transport.WithCost(func(*http.Request) int64 { boom(); return 1 })),
 	} {
 		t.Run(name, func(t *testing.T) {
 			req, body, unchanged := post(t, t.Context())
@@ -160,7 +159,7 @@ func TestRefusedRequestWithoutBody(t *testing.T) {
 	require.ErrorIs(t, err, transport.ErrNotSent)
 }
 
-// http.Client.Timeout is one budget for the wait and the exchange. Nobody predicts
+// http.Client.Timeout is one budget for the wait and the exchange. No Waiter predicts
 // here, so it fires in the line.
 func TestClientTimeoutCoversTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -23,7 +23,7 @@ func (t *Transport) ready(p *passage) (wait func(context.Context) error) {
 	}
 	defer k.mu.Unlock()
 	switch {
-	case k.until.After(time.Now()) && t.pace.hold != nil:
+	case k.until.After(time.Now()) && t.waiter.hold != nil:
 		// A refusal has come since the pace said yes. If it says so again, the hold has been
 		// lifted by hand.
 		if !p.insists {
@@ -93,7 +93,7 @@ func (t *Transport) endTrial(key string, ended *trial) {
 // a refusal that states no time while its body is awaited: if that says that it is no
 // limit, there must be no hold, which could not be taken back.
 func (t *Transport) stop(key string) (goOn func()) {
-	if t.pace.hold == nil {
+	if t.waiter.hold == nil {
 		return func() {}
 	}
 	k, _ := t.memory.make(key)

@@ -71,7 +71,7 @@ func TestStrictWindowIsUsedAndNeverExceeded(t *testing.T) {
 	})
 }
 
-// The same over a real network, with a clock that nobody can stop: what bunches together
+// The same over a real network, with a clock that no test can stop: what bunches together
 // on the way is the slack that the partner has.
 func TestStrictWindowOverLoopback(t *testing.T) {
 	const limit, window = 200, 500 * time.Millisecond

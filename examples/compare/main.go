@@ -110,7 +110,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	flags.StringVar(&set.pattern, "pattern", "boundary", "what comes: "+strings.Join(patternNames(), ", "))
 	flags.StringVar(&set.in, "in", "", "a CSV `file` of seconds,cost to come instead, - for the standard input")
 	flags.Uint64Var(&set.seed, "seed", 1, "of the random numbers of -pattern costs")
-	flags.Func("patience", "a `duration`: whoever would wait as long or longer is refused, 0 for nobody (default: a window and a half)",
+	flags.Func("patience", "a `duration`: a call that would wait as long or longer is refused, 0 for none (default: a window and a half)",
 		func(text string) (err error) {
 			set.patience, err = time.ParseDuration(text)
 			if err == nil && set.patience < 0 {

@@ -64,7 +64,7 @@ func together(calls []arrival, at time.Duration, n int64) []arrival {
 	return calls
 }
 
-// boundary is what somebody does who knows when the windows begin. Either quota
+// boundary is what a caller does that knows when the windows begin. Either quota
 // comes within a twentieth of a window.
 func boundary(l limits, _ uint64) []arrival {
 	calls := make([]arrival, 2*l.limit)

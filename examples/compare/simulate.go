@@ -35,7 +35,7 @@ const (
 )
 
 // A century is what "however long it takes" comes to. Schedules cut a wait at 292
-// years, so whoever would wait for this may as well go.
+// years, so a call that would wait for this may as well go.
 const century = 100 * 365 * 24 * time.Hour
 
 func compare(set settings, calls []arrival) (*comparison, error) {
@@ -76,7 +76,7 @@ func admit(s scheduler.Scheduler, zero time.Time, calls []arrival) []outcome {
 
 // line lets calls wait their turn. Whatever is before a call in the line has its time
 // already, as nothing that comes later can change it; so a call can be told when it
-// comes how long it would wait, and be refused for it. Nobody overtakes: a schedule
+// comes how long it would wait, and be refused for it. No call overtakes: a schedule
 // takes a time before its latest departure for the time of that departure.
 func line(s scheduler.Scheduler, zero time.Time, calls []arrival, patience time.Duration) []outcome {
 	if patience == 0 {

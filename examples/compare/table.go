@@ -28,7 +28,7 @@ func writeTable(out io.Writer, c *comparison) {
 	}
 }
 
-// terms says what everybody has to keep to.
+// terms says what all schedules have to keep to.
 func (c *comparison) terms() string {
 	var units int64
 	for _, call := range c.calls {

@@ -8,7 +8,7 @@
 // It shows what makes it safe to send a payment twice: an Idempotency-Key that
 // belongs to the payment and not to the attempt. The partner answers the repetition
 // as it answered the original and charges nothing. A paced client can still need
-// that: an answer may get lost, and then nobody knows whether the payment was made.
+// that: an answer may get lost, and then the caller cannot know whether the payment was made.
 //
 // Without -url the partner is a small one on loopback. It refuses the 26th call in a
 // second and the sixth at a time, so the last of the commands above is refused a

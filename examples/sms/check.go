@@ -41,7 +41,7 @@ func check(fields []string) (to, text string, parts int, err error) {
 // isNumber tells whether s can be dialled: at most 15 digits, as E.164 has it, with
 // the usual marks between them. Whether the number exists is for the partner to
 // say; here it is about a piece of text behind a broken quote, which must not be
-// taken for somebody's address.
+// taken for a customer's address.
 func isNumber(s string) bool {
 	digits := 0
 	for _, c := range strings.TrimPrefix(s, "+") {

@@ -145,7 +145,7 @@ func lineLength(b []byte) int {
 }
 
 // parse returns the fields of a record, or io.EOF if it is an empty line. Errors
-// quote nothing of the input, which is somebody's number and somebody's letter.
+// quote nothing of the input, which is the number and the letter of a customer.
 func parse(record []byte) ([]string, error) {
 	first := record[:lineLength(record)]
 	tooLong := len(record) > maxRecord

@@ -173,7 +173,7 @@ func TestCSVCountsBytes(t *testing.T) {
 	assert.EqualValues(t, 15, entries[1].read)
 }
 
-// The reasons are printed where everybody can read them.
+// The reasons are printed on terminals and end in logs.
 func TestReasonsQuoteNothing(t *testing.T) {
 	entries, _ := readAll(strings.NewReader("SECRET\nSECRET,a,b\n,SECRET\nSECRET,x\n1\"SECRET,b\n1,\"SECRET\"SECRET\n100,\"SECRET\xff\"\n,\"SECRET"))
 	require.Len(t, entries, 8)

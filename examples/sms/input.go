@@ -13,7 +13,7 @@ var sample string
 // An input is where the messages come from.
 type input struct {
 	io.Reader
-	size  int64 // in bytes; -1 if nobody knows
+	size  int64 // in bytes; -1 if it is not known
 	close func() error
 }
 
@@ -39,7 +39,7 @@ func openInput(name string, stdin io.Reader) (*input, error) {
 }
 
 // stream reads entries in the background, because a read from a terminal or a pipe
-// cannot be called off: whoever receives from it can. No more than one entry is
+// cannot be called off, but receiving from the channel can. No more than one entry is
 // read in advance. It ends with the input or when quit is closed, unless it hangs
 // in a read by then. The result of end is valid once the channel is closed: nil, or
 // why the rest could not be read.

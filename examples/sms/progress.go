@@ -19,12 +19,12 @@ import (
 type console struct {
 	mu  sync.Mutex
 	out io.Writer
-	bar *progressbar.ProgressBar // nil if nobody is watching
+	bar *progressbar.ProgressBar // nil if stdout is no terminal
 	at  int64                    // where the bar stands
 }
 
 // newConsole returns a console for an input of that many bytes; -1 means that
-// nobody knows how many.
+// their number is not known.
 func newConsole(stdout, stderr io.Writer, size int64) *console {
 	c := &console{out: stderr}
 	if f, ok := stdout.(*os.File); ok && term.IsTerminal(int(f.Fd())) {

@@ -45,7 +45,7 @@ func (s *sender) send(ctx context.Context, in io.Reader) error {
 	defer flying.Wait()
 	free := make(chan struct{}, s.workers)
 	for ctx.Err() == nil {
-		// First the worker, then the message: a message that nobody can send yet
+		// First the worker, then the message: a message that no worker can send yet
 		// stays in the input.
 		if len(free) == cap(free) {
 			s.tally.hold()

@@ -121,7 +121,7 @@ func shape() ([]verdict, error) {
 
 	verdicts := make([]verdict, calls)
 	for answered := int64(0); ; {
-		// Everybody who has been answered by now says so before time moves on.
+		// Each call that has been answered by now says so before time moves on.
 		st := s.Stats()
 		for ; answered < st.Left+st.Refused; answered++ {
 			a := <-answers

@@ -39,6 +39,10 @@ type Line struct {
 	// depend on that instant alone. Nil means never.
 	Late func(due int64) time.Duration
 
+	// Opens returns the first instant, not before t, that is in no closed time, in ns. Nil
+	// means that no time is closed.
+	Opens func(t int64) int64
+
 	// Ambiguous is set when events meet in the very nanosecond in which a call
 	// leaves or TAT lies, so that more than one outcome is right.
 	Ambiguous bool
@@ -116,7 +120,27 @@ func (l *Line) due(c *Call, since *big.Rat) *big.Rat {
 	if c.place {
 		since = latest(since, l.freedAt)
 	}
-	return l.GCRA.Due(since, c.cost)
+	return l.next(since, c.cost)
+}
+
+// next returns the earliest instant, not before t, at which the GCRA allows a cost and no
+// time is closed. A call leaves in whole nanoseconds, so that is what a closed time is
+// compared with.
+func (l *Line) next(t *big.Rat, cost int64) *big.Rat {
+	due := l.GCRA.Due(t, cost)
+	if l.Opens == nil {
+		return due
+	}
+	at := Ceil(due).Int64()
+	if opens := l.Opens(at); opens > at {
+		return Instant(opens)
+	}
+	return due
+}
+
+// closed reports whether no call may leave now, whatever it costs.
+func (l *Line) closed() bool {
+	return l.Opens != nil && l.Opens(Ceil(l.now).Int64()) > Ceil(l.now).Int64()
 }
 
 func (l *Line) full() bool { return l.Places > 0 && l.inFlight == l.Places }
@@ -126,6 +150,11 @@ func (l *Line) pass() {
 	for first := true; ; first = false {
 		due := l.headDue()
 		if due == nil || due.Cmp(l.now) > 0 {
+			return
+		}
+		if l.closed() {
+			// What was due before the closed time began is due again when it ends.
+			l.since = latest(l.since, l.now)
 			return
 		}
 		head := l.waiting[0]
@@ -164,7 +193,7 @@ func (l *Line) giveUp(c *Call) {
 func (l *Line) withdraw(c *Call, o Outcome) {
 	if l.waiting[0] == c {
 		at := l.now
-		if due := l.headDue(); due != nil && due.Cmp(at) < 0 {
+		if due := l.headDue(); due != nil && due.Cmp(at) < 0 && !l.closed() {
 			at = due
 		}
 		l.since = latest(l.since, at)
@@ -255,7 +284,7 @@ func (l *Line) claim(c *Call) *big.Rat {
 	if c.place {
 		sooner = latest(sooner, l.freedAt)
 	}
-	if due := l.GCRA.Due(sooner, c.cost); !l.reopening && l.lag.Sign() > 0 && due.Cmp(sooner) > 0 {
+	if due := l.next(sooner, c.cost); !l.reopening && l.lag.Sign() > 0 && due.Cmp(sooner) > 0 {
 		return due
 	}
 	l.lag = new(big.Rat)

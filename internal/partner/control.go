@@ -52,7 +52,7 @@ func (c Control) SetLimit(l Limit) error {
 }
 
 // Refuse makes the endpoint refuse its next n calls, whatever the limit says, as if
-// each might be accepted after wait. With a wait of 0 nobody knows, as when there
+// each might be accepted after wait. A wait of 0 is not known, as when there
 // are too many calls at a time. It replaces what an earlier Refuse left over, so an
 // n of 0 ends it.
 func (c Control) Refuse(n int, wait time.Duration) {

@@ -9,7 +9,7 @@ import (
 )
 
 // A Hint is a form in which the header of a refusal states when to come back. Where
-// nobody knows when a call might be accepted, a Hint that needs a time states one
+// the partner cannot know when a call might be accepted, a Hint that needs a time states one
 // second. What a form cannot express is rounded up, so a caller that keeps to it is
 // never too early.
 type Hint string

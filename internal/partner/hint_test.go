@@ -153,7 +153,7 @@ func TestSkewMovesInstantsOnly(t *testing.T) {
 	}
 }
 
-// Nobody knows how long: one second, and never a time in the past or none at all.
+// A wait that is not known: one second, and never a time in the past or none at all.
 func TestHintsOfAnUnknownWait(t *testing.T) {
 	want := map[partner.Hint]string{
 		partner.RetryAfterSeconds:  "1",

@@ -133,7 +133,7 @@ func TestMessageRetryAfter(t *testing.T) {
 }
 
 // A message beyond the concurrency is refused with the shortest Retry-After, since
-// nobody knows the wait, and costs no unit.
+// the wait is not known, and costs no unit.
 func TestMessageConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPartner(t, partner.Config{SMS: partner.Endpoint{

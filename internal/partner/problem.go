@@ -38,7 +38,7 @@ func (p problem) marshal() []byte {
 }
 
 // abandoned is the answer to a call whose context ended during processing. Only
-// somebody who calls the handler directly, or whose partner stops, gets to see it.
+// a caller of the handler itself, or one whose partner stops, gets to see it.
 func abandoned() problem {
 	return problem{
 		status: http.StatusServiceUnavailable,
@@ -64,8 +64,8 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	writeBody(w, status, "application/json", body)
 }
 
-// writeBody does not look at the error of Write: if the caller has gone, there is
-// nobody to tell.
+// writeBody does not look at the error of Write: a caller that has gone
+// cannot be told.
 func writeBody(w http.ResponseWriter, status int, contentType string, body []byte) {
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(status)

@@ -22,7 +22,7 @@ const (
 	IdleClose Break = "idle-close"
 
 	// HangUp closes the connection, fresh or not, when it has read the request.
-	// Nobody can tell whether the request was processed.
+	// The caller cannot tell whether the request was processed.
 	HangUp Break = "hang-up"
 
 	// GoAway sends an HTTP/2 GOAWAY that disowns the request, and with it every

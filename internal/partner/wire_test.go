@@ -86,7 +86,7 @@ func TestIdleClose(t *testing.T) {
 	assert.EqualValues(t, 7, s.Wire.WorstWindow)
 }
 
-// A body that nobody wanted is read to its end first: the caller sees a connection that
+// A body that was not wanted is read to its end first: the caller sees a connection that
 // was closed and not one that was reset while it wrote.
 func TestBreaksReadTheBody(t *testing.T) {
 	p := newPartner(t, partner.Config{Breaks: map[partner.Break]int{partner.HangUp: 1}})

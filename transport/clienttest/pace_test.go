@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-go/sluice/scheduler"
 	"github.com/sluice-go/sluice/shaper"
+	"github.com/sluice-go/sluice/transport"
 )
 
 // interval is T in these tests.
@@ -55,4 +56,10 @@ func (u untyped) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, errors.New(err.Error())
 	}
 	return resp, nil
+}
+
+// isLocal reports whether an error is a refusal of a Transport's.
+func isLocal(err error) bool {
+	_, local := errors.AsType[*transport.Error](err)
+	return local
 }

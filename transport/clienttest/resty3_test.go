@@ -30,7 +30,7 @@ func Example_resty3() {
 		SetTransport(transport.New(nil, pace)).
 		SetRetryCount(2).
 		AddRetryConditions(func(r *resty.Response, err error) bool {
-			if errors.Is(err, transport.ErrNotSent) {
+			if _, refused := errors.AsType[*transport.Error](err); refused {
 				return false
 			}
 			return err != nil || r.StatusCode() == http.StatusTooManyRequests
@@ -77,7 +77,7 @@ func TestResty3Condition(t *testing.T) {
 		asked     int
 	}{
 		{func(_ *resty.Response, err error) bool { return err != nil }, 3},
-		{func(_ *resty.Response, err error) bool { return err != nil && !errors.Is(err, transport.ErrNotSent) }, 1},
+		{func(_ *resty.Response, err error) bool { return err != nil && !isLocal(err) }, 1},
 	} {
 		w := &turns{shaper: exhausted(t, shaper.WithQueue(1))}
 		require.Error(t, resty3Plug(asIs, c.condition)(t, "http://127.0.0.1:1", transport.New(nil, w))(t.Context()))

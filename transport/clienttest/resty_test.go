@@ -38,7 +38,7 @@ func Example_resty() {
 		SetTransport(transport.New(nil, pace)).
 		SetRetryCount(2).
 		AddRetryCondition(func(r *resty.Response, err error) bool {
-			if errors.Is(err, transport.ErrNotSent) {
+			if _, refused := errors.AsType[*transport.Error](err); refused {
 				return false
 			}
 			return err != nil || r.StatusCode() == http.StatusTooManyRequests
@@ -87,7 +87,7 @@ func TestResty(t *testing.T) {
 	t.Run("with a condition", func(t *testing.T) {
 		t.Parallel()
 		restySubject(restyPlug(2, func(r *resty.Response, err error) bool {
-			if errors.Is(err, transport.ErrNotSent) {
+			if _, refused := errors.AsType[*transport.Error](err); refused {
 				return false
 			}
 			return err != nil || r.StatusCode() == http.StatusTooManyRequests
@@ -98,7 +98,7 @@ func TestResty(t *testing.T) {
 // One condition that says yes is enough, whatever another says.
 func TestRestyConditions(t *testing.T) {
 	t.Parallel()
-	notOurs := func(_ *resty.Response, err error) bool { return err != nil && !errors.Is(err, transport.ErrNotSent) }
+	notOurs := func(_ *resty.Response, err error) bool { return err != nil && !isLocal(err) }
 	anything := func(_ *resty.Response, err error) bool { return err != nil }
 	w := &turns{shaper: exhausted(t, shaper.WithQueue(1))}
 	require.Error(t, restyPlug(2, notOurs, anything)(t, "http://127.0.0.1:1", transport.New(nil, w))(t.Context()))
@@ -142,7 +142,7 @@ func partnerServer() (url string, stop func()) {
 	return url, stop
 }
 
-// silent is a logger for those who insist on having one.
+// silent is a logger for clients that insist on having one.
 type silent struct{}
 
 func (silent) Errorf(format string, v ...any) { fmt.Fprintf(io.Discard, format, v...) }

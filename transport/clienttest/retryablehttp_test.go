@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
+	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/scheduler"
 	"github.com/sluice-go/sluice/shaper"
@@ -18,7 +19,7 @@ import (
 )
 
 // go-retryablehttp has an HTTPClient. Its policy retries every failure to send four times,
-// unless it is told that nothing was sent.
+// unless it is told that the refusal was local.
 func Example_retryablehttp() {
 	url, stop := partnerServer()
 	defer stop()
@@ -44,7 +45,7 @@ func Example_retryablehttp() {
 
 // checkRetry leaves local refusals alone.
 func checkRetry(ctx context.Context, resp *http.Response, err error) (bool, error) {
-	if errors.Is(err, transport.ErrNotSent) {
+	if _, refused := errors.AsType[*transport.Error](err); refused {
 		return false, err
 	}
 	return retryablehttp.DefaultRetryPolicy(ctx, resp, err)
@@ -104,5 +105,33 @@ func TestRetryableHTTP(t *testing.T) {
 				hold:       time.Second,
 			}.check(t)
 		})
+	}
+}
+
+// A payment that was answered with a redirect has left. That the request to where it leads is
+// refused is no reason to pay again, and the check of the documentation says so; one that
+// looks for ErrNotSent does not.
+func TestRetryableHTTPBehindARedirect(t *testing.T) {
+	t.Parallel()
+	careless := func(ctx context.Context, resp *http.Response, err error) (bool, error) {
+		if errors.Is(err, transport.ErrNotSent) {
+			return false, err
+		}
+		return retryablehttp.DefaultRetryPolicy(ctx, resp, err)
+	}
+	for _, c := range []struct {
+		check retryablehttp.CheckRetry
+		asked int
+	}{{checkRetry, 2}, {careless, 3}} {
+		srv := serve(t, nil, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/receipt", http.StatusSeeOther)
+		}, 0)
+		w := &turns{shaper: exactly(t, time.Hour, shaper.WithMaxDelay(0))}
+		err := retryablePlug(c.check, viaClient)(t, srv.url, transport.New(nil, w))(t.Context())
+		var refused *transport.Error
+		require.ErrorAs(t, err, &refused)
+		require.EqualValues(t, c.asked, w.asked.Load())
+		arrivals, _ := srv.seen()
+		require.Len(t, arrivals, 1)
 	}
 }

@@ -73,7 +73,7 @@ func (s subject) checkPaced(t *testing.T) {
 	}
 }
 
-// After a refusal nobody arrives before the stated time: neither other calls nor an
+// After a refusal no request arrives before the stated time: neither other calls nor an
 // attempt that the library makes by itself.
 func (s subject) checkHeld(t *testing.T) {
 	srv := serve(t, s.refuse, s.accept, 1)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	twilio "github.com/twilio/twilio-go/client"
 	openapi "github.com/twilio/twilio-go/rest/api/v2010"
 
@@ -86,6 +87,32 @@ func TestTwilioTimeout(t *testing.T) {
 	client.SetAccountSid(twilioAccount)
 	_, err := openapi.NewApiServiceWithClient(client).FetchMessage("SM1", nil)
 	requireNotSent(t, err, shaper.ErrDeadline)
+}
+
+// twilio-go leaves the body of an error answer open. It keeps no place in flight all the same:
+// with two of them refused there is one for the next call, long before the Timeout ends theirs.
+func TestTwilioLeavesBodiesOpen(t *testing.T) {
+	t.Parallel()
+	refused := answer(http.StatusBadRequest, isJSON, `{"code":21211,"message":"Invalid 'To' Phone Number","status":400}`)
+	srv := serve(t, refused, twilioQueued, 2)
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	t.Cleanup(base.CloseIdleConnections)
+	rt := transport.New(sendTo(srv.url, base), exactly(t, interval), transport.WithMaxInFlight(2))
+	create := func(timeout time.Duration) error {
+		client := &twilio.Client{
+			Credentials: twilio.NewCredentials(twilioAccount, "token"),
+			HTTPClient:  &http.Client{Transport: rt, Timeout: timeout},
+		}
+		client.SetAccountSid(twilioAccount)
+		_, err := openapi.NewApiServiceWithClient(client).CreateMessage(
+			(&openapi.CreateMessageParams{}).SetTo("+4670").SetFrom("+4671").SetBody("hi"))
+		return err
+	}
+	require.Error(t, create(time.Hour))
+	require.Error(t, create(time.Hour))
+	require.NoError(t, create(time.Minute), "there is a place")
+	arrivals, _ := srv.seen()
+	require.Len(t, arrivals, 3)
 }
 
 // sendTo returns a transport that sends to another server what is meant for the partner.

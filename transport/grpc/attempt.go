@@ -9,7 +9,7 @@ import (
 
 // StatsHandler returns a handler for [grpc.WithStatsHandler] that counts the attempts of
 // each RPC on the wire. gRPC makes more than one by itself, below all interceptors; a
-// server counts each. Those after the first are charged to the RPC's key if the Waiter has
+// server counts each. The ones after the first are charged to the RPC's key if the Waiter has
 // a method Charge. RPCs that have not passed an interceptor of the same Pacer are left
 // alone.
 func (p *Pacer) StatsHandler() stats.Handler { return attempts{p} }
@@ -27,7 +27,7 @@ type countedKey struct{ pacer *Pacer }
 
 // watched returns a context by which the handler knows the RPC.
 func (p *Pacer) watched(ctx context.Context, pass *passage) context.Context {
-	if p.pace.charge == nil {
+	if p.waiter.charge == nil {
 		return ctx
 	}
 	return context.WithValue(ctx, countedKey{p}, &counted{pass: pass})
@@ -44,7 +44,7 @@ func (a attempts) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	if c == nil || c.sent.Add(1) == 1 {
 		return
 	}
-	p.pace.charge(c.pass.key, int(c.pass.cost))
+	p.waiter.charge(c.pass.key, int(c.pass.cost))
 }
 
 func (attempts) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }

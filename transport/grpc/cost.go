@@ -12,8 +12,8 @@ import (
 // [WithPacedMessages] it is each message that is sent after the first.
 //
 // f is called on the caller's goroutine and must be safe for concurrent use. It must not
-// change req. A cost below 1, or one other than 1 if the Waiter has no WaitN, refuses the
-// RPC with [transport.ErrCost].
+// change req. A cost below 1 refuses the RPC with [transport.ErrCost]. It needs a
+// [transport.CostWaiter].
 func WithCost(f func(ctx context.Context, method string, req any) int64) Option {
 	return func(c *config) { c.cost = f }
 }
@@ -25,7 +25,7 @@ func (p *Pacer) costOf(ctx context.Context, method string, req any) int64 {
 	return p.cost(ctx, method, req)
 }
 
-// payable returns why a cost cannot be paid at this pace.
+// payable returns why the Waiter cannot take a cost.
 func (p *Pacer) payable(cost int64) error {
 	switch {
 	case cost == 1: // at every Waiter
@@ -34,7 +34,7 @@ func (p *Pacer) payable(cost int64) error {
 		// Not left to the Waiter: x/time's Limiter takes a negative cost as capacity
 		// handed back.
 		return fmt.Errorf("%w: %d is below 1", transport.ErrCost, cost)
-	case p.pace.waitN == nil:
+	case p.waiter.waitN == nil:
 		return fmt.Errorf("%w: %d asked of a Waiter without WaitN", transport.ErrCost, cost)
 	case int64(int(cost)) != cost:
 		return fmt.Errorf("%w: %d does not fit an int", transport.ErrCost, cost)

@@ -40,7 +40,8 @@
 // has certainly not processed (a transparent retry, after REFUSED_STREAM or GOAWAY), and
 // whatever a retryPolicy or hedgingPolicy of the service config says. These attempts
 // cannot wait any more, but the [stats.Handler] that [Pacer.DialOptions] installs has
-// them charged: those behind them wait longer. That needs a Waiter with a method Charge.
+// them charged: what is behind them waits longer. That needs a Waiter that is a
+// [transport.Charger].
 //
 // A retryPolicy for RESOURCE_EXHAUSTED makes gRPC come back while the key is held, and
 // hides all refusals of an RPC but the last one. Leave that code out of it, or switch
@@ -48,7 +49,7 @@
 //
 // # When an RPC is not sent
 //
-// It returns an [*Error], which matches [transport.ErrNotSent] and holds a
+// It returns an [*Error], which matches [transport.ErrNotSent], holds a
 // *transport.Error, and is a gRPC status: RESOURCE_EXHAUSTED if there is no room,
 // DEADLINE_EXCEEDED if the deadline cannot be met, CANCELLED if the context was cancelled
 // in the line. An RPC whose context has ended before it gets the status that gRPC gives

@@ -16,14 +16,16 @@ import (
 // Error tells why an RPC, or a message of a stream, was not sent. It is a gRPC status, so
 // [status.Code] and [status.FromError] read it; errors.As finds the *transport.Error in
 // it, which has the key, the time waited and when to come back. It matches, by
-// [errors.Is], [transport.ErrNotSent] and all that the Waiter's reason matches.
+// [errors.Is], all that the Waiter's reason matches, and [transport.ErrNotSent] if nothing of
+// the RPC has left: not for a message of a stream, whose start has.
 type Error struct {
 	cause *transport.Error
 }
 
-// newError describes the Waiter's refusal of an RPC that waited for it.
-func newError(reason error, key string, waited time.Duration) *Error {
-	e := &transport.Error{Reason: reason, Key: key, Waited: waited}
+// newError describes the Waiter's refusal of an RPC, or of a message of a stream, that waited
+// for it.
+func newError(reason error, pass *passage, waited time.Duration) *Error {
+	e := &transport.Error{Reason: reason, Key: pass.name, Sent: pass.sent, Waited: waited}
 	var predicted interface{ WouldWait() time.Duration }
 	if errors.As(reason, &predicted) && predicted.WouldWait() > 1 {
 		e.Wait = predicted.WouldWait()

@@ -77,7 +77,7 @@ func retryDelay(t *testing.T, err error) time.Duration {
 	return details[0].(*errdetails.RetryInfo).GetRetryDelay().AsDuration()
 }
 
-// The hold that a refusal has set is told by those whose deadline lies before its end.
+// The hold that a refusal has set is told to an RPC whose deadline lies before its end.
 func TestHeldUntil(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		srv := (&server{}).refuseFirst(1, refusal(t, codes.ResourceExhausted, time.Hour))

@@ -16,11 +16,16 @@ func (p *Pacer) listen(pass *passage, err error, trailer metadata.MD) {
 	case p.classify == nil:
 	case err == nil:
 		p.accept(pass)
-	case errors.Is(err, transport.ErrNotSent):
+	case isLocal(err):
 		// Another Pacer, chained behind this one, has refused it. No server was asked.
 	default:
 		if v := p.classify(status.Convert(err), trailer); v.Refused {
 			p.refuse(pass, v, time.Now())
 		}
 	}
+}
+
+func isLocal(err error) bool {
+	_, local := errors.AsType[*transport.Error](err)
+	return local
 }

@@ -59,8 +59,8 @@ func (p *Pacer) refuse(pass *passage, v feedback.Verdict, now time.Time) {
 	}
 	if until.After(k.until) && until.After(now) {
 		k.until = until
-		if p.pace.hold != nil {
-			p.pace.hold(pass.key, until)
+		if p.waiter.hold != nil {
+			p.waiter.hold(pass.key, until)
 		}
 	}
 }

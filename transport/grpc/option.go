@@ -14,6 +14,7 @@ type config struct {
 	cost     func(ctx context.Context, method string, req any) int64
 	classify Classifier // nil: no answer is looked at
 	maxHold  time.Duration
+	holdSet  bool
 	messages bool // each message takes a turn
 }
 
@@ -24,13 +25,11 @@ const defaultMaxHold = time.Hour
 func WithClassifier(c Classifier) Option { return func(cfg *config) { cfg.classify = c } }
 
 // WithMaxHold sets the longest time for which an answer can hold a key. The default is an
-// hour. A server that states more is believed for that long.
+// hour. A server that states more is believed for that long. It needs a [transport.Holder].
 func WithMaxHold(d time.Duration) Option {
 	return func(c *config) {
-		if d <= 0 {
-			panic(fmt.Sprintf("grpcpace: maximum hold %v: must be positive", d))
-		}
-		c.maxHold = d
+		must(d > 0, "maximum hold %v: must be positive", d)
+		c.maxHold, c.holdSet = d, true
 	}
 }
 
@@ -40,5 +39,19 @@ func WithMaxHold(d time.Duration) Option {
 //
 // SendMsg then waits by the stream's context and can return an [*Error]. That message was
 // not sent and no byte of it has left; the stream is as it was, so it can be sent later,
-// or the stream ended.
+// or the stream ended. As the start of the stream has left, the error does not match
+// [transport.ErrNotSent].
 func WithPacedMessages() Option { return func(c *config) { c.messages = true } }
+
+// fit panics if the Waiter cannot do what the options need.
+func (c *config) fit(w waiter) {
+	must(c.cost == nil || w.waitN != nil, "a cost needs a Waiter with WaitN: not a %T", w.is)
+	must(!c.holdSet || c.classify != nil, "a maximum hold of %v is about answers: none is looked at with WithClassifier(nil)", c.maxHold)
+	must(!c.holdSet || w.hold != nil, "a maximum hold needs a Waiter with HoldUntil: not a %T", w.is)
+}
+
+func must(ok bool, format string, value any) {
+	if !ok {
+		panic(fmt.Sprintf("grpcpace: "+format, value))
+	}
+}

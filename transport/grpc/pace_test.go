@@ -2,6 +2,7 @@ package grpcpace_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -10,12 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/sluice-go/sluice/scheduler"
 	"github.com/sluice-go/sluice/shaper"
 	"github.com/sluice-go/sluice/transport"
+	"github.com/sluice-go/sluice/transport/feedback"
 	grpcpace "github.com/sluice-go/sluice/transport/grpc"
 )
 
@@ -103,7 +106,10 @@ func TestARefusedMessageLeavesTheStream(t *testing.T) {
 
 		pace.HoldUntil(time.Now().Add(time.Hour))
 		err = s.SendMsg(wrapperspb.String("2"))
-		require.ErrorIs(t, err, transport.ErrNotSent)
+		var refused *transport.Error
+		require.ErrorAs(t, err, &refused)
+		require.True(t, refused.Sent)
+		require.NotErrorIs(t, err, transport.ErrNotSent, "the start of the stream, and a message, have left")
 		require.Equal(t, codes.DeadlineExceeded, status.Code(err))
 
 		pace.Resume()
@@ -141,13 +147,59 @@ type waitOnly struct{ w transport.Waiter }
 
 func (w waitOnly) Wait(ctx context.Context) error { return w.w.Wait(ctx) }
 
-func TestCostNeedsWaitN(t *testing.T) {
+// An option that the Waiter cannot follow is an error when the Pacer is made.
+func TestOptionsThatTheWaiterCannotFollow(t *testing.T) {
+	two := grpcpace.WithCost(func(context.Context, string, any) int64 { return 2 })
+	hold := grpcpace.WithMaxHold(time.Minute)
+	plain, full := waitOnly{every(t, T)}, every(t, T)
+	for want, make := range map[string]func(){
+		"grpcpace: maximum hold 0s: must be positive":                                                   func() { grpcpace.New(full, grpcpace.WithMaxHold(0)) },
+		"grpcpace: a cost needs a Waiter with WaitN: not a grpcpace_test.waitOnly":                      func() { grpcpace.New(plain, two) },
+		"grpcpace: a maximum hold needs a Waiter with HoldUntil: not a grpcpace_test.waitOnly":          func() { grpcpace.New(plain, hold) },
+		"grpcpace: a maximum hold of 1m0s is about answers: none is looked at with WithClassifier(nil)": func() { grpcpace.New(full, hold, grpcpace.WithClassifier(nil)) },
+	} {
+		require.PanicsWithValue(t, want, make)
+	}
+	require.NotPanics(t, func() { grpcpace.New(full, two, hold); grpcpace.New(plain, grpcpace.WithPacedMessages()) })
+}
+
+// limited refuses as x/time's *rate.Limiter does, and has the methods by which it is known.
+type limited struct{}
+
+func (limited) Wait(context.Context) error {
+	return errors.New("rate: Wait(n=1) would exceed context deadline")
+}
+func (limited) Burst() int      { return 1 }
+func (limited) Tokens() float64 { return 0 }
+
+// A refusal for the deadline is one, whatever the type of its error.
+func TestLimiterOfXTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		two := func(context.Context, string, any) int64 { return 2 }
-		srv := &server{}
-		conn := dial(t, srv, "a", through(grpcpace.New(waitOnly{every(t, T)}, grpcpace.WithCost(two)))...)
-		require.ErrorIs(t, send(t.Context(), conn), transport.ErrCost)
-		require.Empty(t, srv.seen())
+		conn := dial(t, &server{}, "a", through(grpcpace.New(limited{}))...)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err := send(ctx, conn)
+		require.Equal(t, codes.DeadlineExceeded, status.Code(err))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, transport.ErrNotSent)
+		require.Equal(t, codes.ResourceExhausted, status.Code(send(t.Context(), conn)), "there is no deadline")
+	})
+}
+
+// What another Pacer below has refused is no answer of the server's, a message of a stream
+// neither.
+func TestRefusalOfAPacerBelowIsNotHeard(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		above := every(t, T)
+		heard := grpcpace.WithClassifier(func(*status.Status, metadata.MD) feedback.Verdict {
+			return feedback.Verdict{Refused: true, Stated: true, Wait: time.Hour}
+		})
+		below := func(context.Context, string, any, any, *grpc.ClientConn, grpc.UnaryInvoker, ...grpc.CallOption) error {
+			return &transport.Error{Reason: errors.New("full"), Sent: true}
+		}
+		opts := append(through(grpcpace.New(above, heard)), grpc.WithChainUnaryInterceptor(below))
+		require.Error(t, send(t.Context(), dial(t, &server{}, "a", opts...)))
+		require.Zero(t, above.Stats().HeldUntil)
 	})
 }
 
@@ -184,5 +236,4 @@ func TestMethodKey(t *testing.T) {
 func TestNilWaiterPanics(t *testing.T) {
 	require.Panics(t, func() { grpcpace.New(nil) })
 	require.Panics(t, func() { grpcpace.NewKeyed(nil, nil) })
-	require.Panics(t, func() { grpcpace.New(waitOnly{}, grpcpace.WithMaxHold(0)) })
 }

@@ -19,7 +19,7 @@ import (
 type Pacer struct {
 	key    KeyFunc
 	keyed  bool
-	pace   pace
+	waiter waiter
 	memory refusals
 	config
 }
@@ -27,20 +27,21 @@ type Pacer struct {
 // New returns a Pacer whose RPCs leave when w says so. They share the one pace, on
 // whatever connection, and what one server refuses holds them all.
 //
-// Of the optional methods that [transport.Waiter] lists, WaitN, HoldUntil and Charge are
-// used. New panics if w is nil: a Pacer without a pace is a mistake in the program.
+// Of what a [transport.Waiter] may say, a [transport.CostWaiter], [transport.Holder] and
+// [transport.Charger] are heard. New panics if w is nil, as a Pacer without a Waiter is a mistake
+// in the program, or cannot do what an option needs.
 func New(w transport.Waiter, opts ...Option) *Pacer {
 	if w == nil {
 		panic("grpcpace: New called with a nil Waiter")
 	}
-	return newPacer(TargetKey, false, paceOf(w), opts)
+	return newPacer(TargetKey, false, waiterOf(w), opts)
 }
 
 // NewKeyed returns a Pacer whose RPCs leave when g says so for their key. A nil key
 // function means [TargetKey]: a pace for each server. Keys get into errors, so they should
 // hold no secrets.
 //
-// NewKeyed panics if g is nil.
+// NewKeyed panics if g is nil, or cannot do what an option needs.
 func NewKeyed(key KeyFunc, g transport.KeyedWaiter, opts ...Option) *Pacer {
 	if g == nil {
 		panic("grpcpace: NewKeyed called with a nil KeyedWaiter")
@@ -48,14 +49,15 @@ func NewKeyed(key KeyFunc, g transport.KeyedWaiter, opts ...Option) *Pacer {
 	if key == nil {
 		key = TargetKey
 	}
-	return newPacer(key, true, paceOfKeyed(g), opts)
+	return newPacer(key, true, waiterOfKeyed(g), opts)
 }
 
-func newPacer(key KeyFunc, keyed bool, p pace, opts []Option) *Pacer {
-	c := &Pacer{key: key, keyed: keyed, pace: p, config: config{maxHold: defaultMaxHold, classify: Default}}
+func newPacer(key KeyFunc, keyed bool, w waiter, opts []Option) *Pacer {
+	c := &Pacer{key: key, keyed: keyed, waiter: w, config: config{maxHold: defaultMaxHold, classify: Default}}
 	for _, opt := range opts {
 		opt(&c.config)
 	}
+	c.config.fit(w)
 	return c
 }
 
@@ -74,6 +76,7 @@ type passage struct {
 	key   string // for the Waiter
 	name  string // for errors
 	cost  int64
+	sent  bool  // its start has left; what waits is a message
 	known int64 // how many refusals were known when it was sent
 }
 
@@ -92,7 +95,7 @@ func (p *Pacer) admit(ctx context.Context, method string, req any, cc *grpc.Clie
 	if err := p.wait(ctx, pass, pass.cost); err != nil {
 		return nil, nil, err
 	}
-	pass.known = p.memory.known()
+	pass.sent, pass.known = true, p.memory.known()
 	return p.watched(ctx, pass), pass, nil
 }
 
@@ -103,12 +106,12 @@ func (p *Pacer) wait(ctx context.Context, pass *passage, cost int64) error {
 	switch {
 	case err != nil:
 	case cost == 1:
-		err = p.pace.wait(ctx, pass.key)
+		err = p.waiter.wait(ctx, pass.key)
 	default:
-		err = p.pace.waitN(ctx, pass.key, int(cost)) // payable has made sure that it fits
+		err = p.waiter.waitN(ctx, pass.key, int(cost)) // payable has made sure that it fits
 	}
 	if err != nil {
-		return newError(err, pass.name, time.Since(arrived))
+		return newError(err, pass, time.Since(arrived))
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 // It does not listen to the partner: the examples show what the pace alone does, and count
 // what is refused all the same.
 //
-// A redirect would leave a second time, unasked, and to somebody else: it is an
+// A redirect would leave a second time, unasked, and to another host: it is an
 // answer like any other.
 func NewClient(base http.RoundTripper, log *departures.Log, rate scheduler.Rate, opts ...shaper.Option) (*http.Client, error) {
 	pace, err := shaper.New(rate, opts...)

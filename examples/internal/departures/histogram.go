@@ -10,7 +10,7 @@ import (
 const maxRows = 20
 
 // A histogram counts the units that left in each of at most maxRows intervals of
-// equal width. Nobody knows beforehand how long it will take, so whenever a
+// equal width. How long it will take is not known beforehand, so whenever a
 // departure lies beyond the last row, the width doubles.
 type histogram struct {
 	width time.Duration
