@@ -36,7 +36,7 @@ func (g *GCRA) Due(t *big.Rat, n int64) *big.Rat {
 }
 
 // Blurs reports whether TAT lies within the nanosecond that ends at t, and not at
-// its end. Whoever knows time in whole nanoseconds cannot tell whether TAT has come
+// its end. In whole nanoseconds it cannot be told whether TAT has come
 // then, so an event at t has no one right outcome.
 func (g *GCRA) Blurs(t *big.Rat) bool {
 	return g.TAT != nil && !g.TAT.IsInt() && new(big.Rat).SetInt(Ceil(g.TAT)).Cmp(t) == 0
