@@ -69,6 +69,7 @@ type snapshot struct {
 	made, full scheduler.Rate // zero for a schedule without a rate
 	share      share
 	gate       gate
+	debt       int64    // see fullLocked
 	states     [][]byte // of the pacer and of each limit
 }
 
@@ -77,11 +78,12 @@ const (
 	hasRates = 1 << iota
 	isPaused
 	isReopening
+	hasDebt
 	allFlags = 1<<iota - 1
 )
 
 func (s *Shaper) snapshotLocked() (snapshot, error) {
-	snap := snapshot{made: s.base, full: s.full, share: s.share, gate: s.gate}
+	snap := snapshot{made: s.base, full: s.full, share: s.share, gate: s.gate, debt: s.debt}
 	for _, limit := range s.schedules() {
 		state, err := marshal(limit)
 		if err != nil {
@@ -92,9 +94,21 @@ func (s *Shaper) snapshotLocked() (snapshot, error) {
 	return snap, nil
 }
 
-// schedules returns the pacer and all limits.
+// schedules returns the pacer and all limits. Of [scheduler.All] it returns the limits in
+// that, so that their numbers can be those that they were made with.
 func (s *Shaper) schedules() []scheduler.Scheduler {
-	return append([]scheduler.Scheduler{s.pacer}, s.limits...)
+	return append(limitsOf(s.pacer), limitsOf(s.limits...)...)
+}
+
+func limitsOf(schedules ...scheduler.Scheduler) (limits []scheduler.Scheduler) {
+	for _, s := range schedules {
+		if several, ok := s.(interface{ Limits() []scheduler.Scheduler }); ok {
+			limits = append(limits, limitsOf(several.Limits()...)...)
+		} else {
+			limits = append(limits, s)
+		}
+	}
+	return limits
 }
 
 func (n *snapshot) encode(e *codec.Encoder) {
@@ -108,6 +122,9 @@ func (n *snapshot) encode(e *codec.Encoder) {
 	if n.gate.reopening {
 		flags |= isReopening
 	}
+	if n.debt > 1 {
+		flags |= hasDebt
+	}
 	e.Int(flags)
 	encodeRate(e, n.made)
 	if flags&hasRates != 0 {
@@ -118,6 +135,9 @@ func (n *snapshot) encode(e *codec.Encoder) {
 	if flags&isReopening != 0 {
 		e.Instant(n.gate.openAt)
 	}
+	if flags&hasDebt != 0 {
+		e.Int(n.debt)
+	}
 	e.Int(int64(len(n.states)))
 	for _, state := range n.states {
 		e.Bytes(state)
@@ -127,7 +147,7 @@ func (n *snapshot) encode(e *codec.Encoder) {
 func decodeSnapshot(d *codec.Decoder) snapshot {
 	flags := d.Int()
 	d.Check(flags&^allFlags == 0, "a flag")
-	n := snapshot{made: decodeRate(d), share: whole}
+	n := snapshot{made: decodeRate(d), share: whole, debt: 1}
 	n.full = n.made
 	if flags&hasRates != 0 {
 		n.full = decodeRate(d)
@@ -139,8 +159,12 @@ func decodeSnapshot(d *codec.Decoder) snapshot {
 		n.gate.reopening = true
 		n.gate.openAt = d.Instant()
 	}
+	if flags&hasDebt != 0 {
+		n.debt = d.Int()
+		d.Check(n.debt > 1, "the cost of the latest call")
+	}
 	states := d.Int()
-	d.Check(states >= 1 && states <= int64(d.Len()), "the number of limits")
+	d.Check(states >= 0 && states <= int64(d.Len()), "the number of limits")
 	for range states {
 		if d.Err() != nil {
 			break
@@ -195,10 +219,11 @@ func (s *Shaper) restoreLocked(n snapshot, skew time.Duration) error {
 	}
 	s.unusedLocked(s.time.now())
 	before := rateOf(s.pacer)
+	_, settable := s.pacer.(scheduler.RateSetter)
 	load := loading{now: s.time.now(), shift: skew - s.time.skew()}
 	for i, limit := range schedules {
 		r, err := rateOf(limit), error(nil)
-		if i == 0 && r != (scheduler.Rate{}) {
+		if i == 0 && settable && r != (scheduler.Rate{}) {
 			r, err = n.full.Scale(n.share.num, n.share.den)
 		}
 		if err == nil {
@@ -210,13 +235,12 @@ func (s *Shaper) restoreLocked(n snapshot, skew time.Duration) error {
 		}
 	}
 	s.unused.turn(before)
-	s.full, s.share, s.gate = n.full, n.share, n.gate
+	s.full, s.share, s.gate, s.debt = n.full, n.share, n.gate, n.debt
 	if s.gate.reopening {
 		s.gate.openAt = s.gate.openAt.Add(load.shift)
 	}
 	s.late.end()
 	s.late.passed(load.now)
-	s.debt = 1
 	s.dismissLateLocked(load.now)
 	s.dispatchLocked(load.now)
 	return nil

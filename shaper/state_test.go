@@ -260,6 +260,45 @@ func TestLoadedIntoOtherLimits(t *testing.T) {
 	})
 }
 
+// It is the same for the limits in All, each of which has its own state.
+func TestLoadedIntoAllOfOtherLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fresh := func(n int64) *shaper.Shaper {
+			pacer := scheduler.Must(scheduler.NewGCRA(scheduler.PerSecond(n), n))
+			window := scheduler.Must(scheduler.NewFixedWindow(n, time.Hour))
+			return shaper.MustNewFrom(scheduler.All(scheduler.All(window), scheduler.All(), pacer))
+		}
+		s := fresh(9)
+		require.True(t, s.AllowN(2))
+		loaded := fresh(5)
+		load(t, loaded, s)
+		assert.Equal(t, scheduler.PerSecond(5), loaded.Stats().Rate)
+		assert.False(t, loaded.AllowN(4))
+		assert.True(t, loaded.AllowN(3))
+		pass(time.Minute)
+		assert.False(t, loaded.Allow())
+	})
+}
+
+// What is owed after a call of a large cost counts as one waiting call, in a loaded line
+// as in the other one.
+func TestLoadedLineHasAsMuchRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, loaded := newShaper(t, scheduler.PerSecond(100), shaper.WithQueue(100)), newShaper(t, scheduler.PerSecond(100), shaper.WithQueue(100))
+		require.True(t, s.AllowN(500))
+		load(t, loaded, s)
+		assert.NoError(t, loaded.Wait(t.Context()))
+
+		idle, bound := newGroup[string](t, scheduler.PerSecond(100), shaper.WithQueue(100)), newGroup[string](t, scheduler.PerSecond(100), shaper.WithQueue(100))
+		require.True(t, idle.AllowN("a", 500))
+		load(t, bound, idle)
+		require.NoError(t, bound.Pause("a"))
+		load(t, idle, bound)
+		idle.Resume("a")
+		assert.NoError(t, idle.Wait(t.Context(), "a"))
+	})
+}
+
 // Calls that wait when a state is loaded go by it.
 func TestLoadedWhileCallsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -396,6 +435,7 @@ func TestGroupLoadsAllOrNothing(t *testing.T) {
 		}
 		err := into.UnmarshalBinary(saved(t, from))
 		require.ErrorIs(t, err, shaper.ErrTooManyKeys)
+		assert.Regexp(t, `^shaper: state: key \d+ of 20: `, err.Error())
 		assert.Equal(t, 5, into.Len())
 		for key := range 5 {
 			assert.True(t, into.Allow(key))
