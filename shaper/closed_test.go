@@ -467,7 +467,7 @@ func (c *closedRun) arrive() {
 	ctx, cancel := context.WithCancel(c.t.Context())
 	c.t.Cleanup(cancel)
 	call.cancel = cancel
-	call.model = c.m.Arrive(oracle.Instant(int64(c.now())), int64(cost), call.place, nil)
+	call.model = c.m.Arrive(oracle.Instant(int64(c.now())), oracle.Ask{Cost: int64(cost), Place: call.place})
 	wait := c.s.WaitN
 	if call.place {
 		wait = c.s.Acquire

@@ -30,10 +30,10 @@ const defaultMaxKeys = 100_000
 type Group[K comparable] struct {
 	config config
 	time   timebase
-	usual  *class // of the rate of the Group
+	usual  *rateClass // of the rate of the Group
 	rates  atomic.Pointer[rates[K]]
 	limits func(K) (scheduler.Scheduler, error) // nil: a key has its rate and no other limit
-	others classes
+	others rateClasses
 	// reviewed is when all keys were compared with what rates say, since the epoch.
 	reviewed atomic.Int64
 

@@ -6,7 +6,7 @@ import "time"
 // long as TAT has not passed. All times are since the origin of its shard.
 type idle struct {
 	tat   int64 // in the ticks of its class
-	class *class
+	class *rateClass
 	past  past
 }
 
@@ -53,10 +53,10 @@ type idleKeys[K comparable] struct {
 
 type rated struct {
 	tat   int64
-	class *class
+	class *rateClass
 }
 
-func (k *idleKeys[K]) get(key K, usual *class) (idle, bool) {
+func (k *idleKeys[K]) get(key K, usual *rateClass) (idle, bool) {
 	if tat, known := k.usual[key]; known {
 		return idle{tat: tat, class: usual}, true
 	}
@@ -73,7 +73,7 @@ func (k *idleKeys[K]) get(key K, usual *class) (idle, bool) {
 }
 
 // put adds a key, or changes it from what it was before.
-func (k *idleKeys[K]) put(key K, e, before idle, usual *class) {
+func (k *idleKeys[K]) put(key K, e, before idle, usual *rateClass) {
 	if before.class != e.class || (before.past == past{}) != (e.past == past{}) {
 		k.delete(key)
 	}
@@ -105,7 +105,7 @@ func (k *idleKeys[K]) delete(key K) {
 func (k *idleKeys[K]) len() int { return len(k.usual) + len(k.rated) + len(k.past) }
 
 // all calls f for each key; f may put or delete that key.
-func (k *idleKeys[K]) all(usual *class, f func(K, idle)) {
+func (k *idleKeys[K]) all(usual *rateClass, f func(K, idle)) {
 	for key, tat := range k.usual {
 		f(key, idle{tat: tat, class: usual})
 	}

@@ -61,7 +61,7 @@ func (sh *shard[K]) parkLimitedLocked(key K, m *member, now time.Duration) {
 
 // freshAt returns from when on the Shaper cannot be told from a fresh one of the class,
 // since the epoch, unless it is used before.
-func (s *Shaper) freshAt(c *class, epoch time.Time, since time.Duration) time.Duration {
+func (s *Shaper) freshAt(c *rateClass, epoch time.Time, since time.Duration) time.Duration {
 	s.lock()
 	defer s.unlock()
 	if again, ok := s.plainLocked(c, epoch, since); !ok {

@@ -8,7 +8,7 @@ import (
 // A member is a Shaper that is bound to a key.
 type member struct {
 	shaper *Shaper
-	class  *class
+	class  *rateClass
 	// limited: its Shaper has a limit that is the key's own, and serves no other key.
 	limited bool
 	users   int // callers that use it now, under the lock of the shard
@@ -73,7 +73,7 @@ func (s *Shaper) adopt(e idle, origin time.Time, maxInFlight int64) {
 // park returns all that distinguishes the Shaper from a fresh one, in ticks since the
 // origin, if an idle key can tell it. Then it may be adopted by another key. If not, it
 // returns from when on that may be so, unless it is used before.
-func (s *Shaper) park(c *class, epoch time.Time, since, origin time.Duration) (e idle, again time.Duration, ok bool) {
+func (s *Shaper) park(c *rateClass, epoch time.Time, since, origin time.Duration) (e idle, again time.Duration, ok bool) {
 	s.lock()
 	defer s.mu.Unlock() // and the fast path stays shut
 	if again, ok := s.plainLocked(c, epoch, since); !ok {
@@ -98,7 +98,7 @@ func (s *Shaper) park(c *class, epoch time.Time, since, origin time.Duration) (e
 
 // plainLocked reports whether there is nothing to the Shaper of a key of the class but what
 // its limits owe. If not, it returns from when on that may be so.
-func (s *Shaper) plainLocked(c *class, epoch time.Time, since time.Duration) (again time.Duration, ok bool) {
+func (s *Shaper) plainLocked(c *rateClass, epoch time.Time, since time.Duration) (again time.Duration, ok bool) {
 	now := epoch.Add(since)
 	if s.gate.paused || s.share != whole || s.full.Cmp(c.rate) != 0 || s.line.head != nil || s.places.taken > 0 {
 		return math.MaxInt64, false

@@ -66,7 +66,7 @@ func (g *Group[K]) SetRates(f func(key K) scheduler.Rate) error {
 
 // classOf returns the class of a new key. It calls the function of the user's, so no
 // lock may be held.
-func (r *rates[K]) classOf(g *Group[K], key K) (*class, error) {
+func (r *rates[K]) classOf(g *Group[K], key K) (*rateClass, error) {
 	if r.of == nil {
 		return g.usual, nil
 	}
@@ -83,7 +83,7 @@ func (r *rates[K]) classOf(g *Group[K], key K) (*class, error) {
 
 // refresh makes the key, if it is remembered, one of the class. It does nothing and reports
 // false if rates, which have told the class, have been replaced.
-func (sh *shard[K]) refresh(key K, c *class, rates *rates[K]) (done bool, err error) {
+func (sh *shard[K]) refresh(key K, c *rateClass, rates *rates[K]) (done bool, err error) {
 	now := sh.group.time.since()
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -145,7 +145,7 @@ func (sh *shard[K]) deviants() (keys []K) {
 }
 
 // reclass has the key belong to the class if it has its rate.
-func (sh *shard[K]) reclass(key K, c *class, rates *rates[K]) {
+func (sh *shard[K]) reclass(key K, c *rateClass, rates *rates[K]) {
 	now := sh.group.time.since()
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -171,7 +171,7 @@ func (sh *shard[K]) known() []K {
 }
 
 // become has the member belong to another class, the rate of which it has.
-func (m *member) become(c *class) {
+func (m *member) become(c *rateClass) {
 	m.class = c
 	m.shaper.lock()
 	defer m.shaper.unlock()
@@ -188,7 +188,7 @@ func (s *Shaper) hasRate(r scheduler.Rate) bool {
 // A newKey is what a key needs that is to be made: a class, as the rates have told it, a
 // place among the keys, and where keys have limits of their own, that.
 type newKey[K comparable] struct {
-	class *class
+	class *rateClass
 	rates *rates[K]
 	place bool
 	limit scheduler.Scheduler

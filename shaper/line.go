@@ -25,6 +25,7 @@ type call struct {
 	waiting bool // in the line
 	place   bool // it will be in flight
 	refused bool // the answer; set before ready gets its value
+	class   uint8
 }
 
 const noDeadline = math.MaxInt64
@@ -44,51 +45,145 @@ func (c *call) expired() <-chan time.Time {
 	return c.timer.C
 }
 
-// A line is a FIFO of calls from which any can be unlinked.
+// A line holds calls in the order in which they leave: a FIFO for each class, between
+// which the rule of [WithClasses] decides. Any call can be unlinked.
 type line struct {
+	head     *call // the next to leave
+	last     fifo  // of the least urgent class; as a rule there is no other
+	urgent   []fifo
+	overtake time.Duration
+
+	len   int
+	units int64 // the sum of the costs
+	dated int   // calls with a deadline
+}
+
+type fifo struct {
 	head, tail *call
-	len        int
-	units      int64 // the sum of the costs
-	dated      int   // calls with a deadline
+	units      int64
+}
+
+func (l *line) fifoOf(c *call) *fifo {
+	if int(c.class) < len(l.urgent) {
+		return &l.urgent[c.class]
+	}
+	return &l.last
 }
 
 // fits reports whether a sum of costs can take one more.
 func (l *line) fits(cost int64) bool { return cost <= math.MaxInt64-l.units }
 
 func (l *line) push(c *call) {
+	l.fifoOf(c).push(c)
 	c.waiting = true
-	c.prev, c.next = l.tail, nil
-	if l.tail == nil {
-		l.head = c
-	} else {
-		l.tail.next = c
-	}
-	l.tail = c
 	l.len++
 	l.units += c.cost
 	if c.deadline != noDeadline {
 		l.dated++
 	}
+	if l.head == nil || c.class < l.head.class && l.overtakes(c, l.head) {
+		l.head = c
+	}
 }
 
 func (l *line) remove(c *call) {
-	if c.prev == nil {
-		l.head = c.next
-	} else {
-		c.prev.next = c.next
-	}
-	if c.next == nil {
-		l.tail = c.prev
-	} else {
-		c.next.prev = c.prev
-	}
-	c.prev, c.next = nil, nil
+	l.fifoOf(c).remove(c)
 	c.waiting = false
 	l.len--
 	l.units -= c.cost
 	if c.deadline != noDeadline {
 		l.dated--
 	}
+	if l.head == c {
+		l.head = l.next()
+	}
+}
+
+// next returns the call that leaves next.
+func (l *line) next() *call {
+	next := l.last.head
+	for class := len(l.urgent) - 1; class >= 0; class-- {
+		if c := l.urgent[class].head; c != nil && (next == nil || l.overtakes(c, next)) {
+			next = c
+		}
+	}
+	return next
+}
+
+// overtakes reports whether a call leaves before one that is less urgent.
+func (l *line) overtakes(c, other *call) bool {
+	return c.arrived-other.arrived <= l.lead(int(other.class)-int(c.class))
+}
+
+// lead returns by how much a call may come later than one that is so many classes less
+// urgent, and still leave before it.
+func (l *line) lead(classes int) time.Duration {
+	if l.overtake > math.MaxInt64/time.Duration(classes) {
+		return math.MaxInt64
+	}
+	return l.overtake * time.Duration(classes)
+}
+
+// ahead returns the units that leave before a call of the class that comes at the given
+// time since the epoch, as far as the line knows now.
+func (l *line) ahead(class uint8, now time.Duration) (units int64) {
+	if int(class) >= len(l.urgent) {
+		return l.units
+	}
+	for i := range l.urgent {
+		if i <= int(class) {
+			units += l.urgent[i].units
+		} else {
+			units += l.urgent[i].unitsBefore(now, l.lead(i-int(class)))
+		}
+	}
+	return units + l.last.unitsBefore(now, l.lead(len(l.urgent)-int(class)))
+}
+
+// unitsBefore returns those of the calls that came more than lead before now.
+func (f *fifo) unitsBefore(now, lead time.Duration) (units int64) {
+	for c := f.head; c != nil && now-c.arrived > lead; c = c.next {
+		units += c.cost
+	}
+	return units
+}
+
+// ordered calls yield for each call in the order in which they leave, until it returns
+// false. The call may be removed meanwhile.
+func (l *line) ordered(yield func(*call) bool) {
+	rest := line{last: l.last, urgent: append([]fifo(nil), l.urgent...), overtake: l.overtake}
+	for c := rest.next(); c != nil; c = rest.next() {
+		rest.fifoOf(c).head = c.next
+		if !yield(c) {
+			return
+		}
+	}
+}
+
+func (f *fifo) push(c *call) {
+	c.prev, c.next = f.tail, nil
+	if f.tail == nil {
+		f.head = c
+	} else {
+		f.tail.next = c
+	}
+	f.tail = c
+	f.units += c.cost
+}
+
+func (f *fifo) remove(c *call) {
+	if c.prev == nil {
+		f.head = c.next
+	} else {
+		c.prev.next = c.next
+	}
+	if c.next == nil {
+		f.tail = c.prev
+	} else {
+		c.next.prev = c.prev
+	}
+	c.prev, c.next = nil, nil
+	f.units -= c.cost
 }
 
 // A callPool keeps calls for later callers, so that waiting allocates nothing in the

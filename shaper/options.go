@@ -44,6 +44,9 @@ type config struct {
 	maxKeys *int
 	rates   any // func(K) scheduler.Rate
 	limitOf any // func(K) (scheduler.Scheduler, error)
+
+	classes  *int
+	overtake time.Duration
 }
 
 // WithBurst sets how many units may leave back to back after an idle spell. The
@@ -174,6 +177,9 @@ func configure(opts []Option) (config, error) {
 		return c, fmt.Errorf("shaper: maximum backlog %v: must not be negative", c.maxBacklog)
 	case c.clockSet && c.clock == nil:
 		return c, errors.New("shaper: clock nil: must be a clock")
+	}
+	if err := c.checkClasses(); err != nil {
+		return c, err
 	}
 	for i, limit := range c.limits {
 		if limit == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
@@ -93,6 +94,14 @@ func newOracleRun(t *testing.T, rng *rand.Rand) *oracleRun {
 		o.m.Places = 1 + rng.IntN(2)
 		opts = append(opts, shaper.WithMaxInFlight(o.m.Places))
 	}
+	if rng.IntN(3) == 0 {
+		overtake := time.Duration(rng.Int64N(int64(8 * o.interval)))
+		o.m.Classes, o.m.Overtake = 1+rng.IntN(4), oracle.Instant(int64(overtake))
+		if rng.IntN(3) == 0 {
+			overtake, o.m.Overtake = shaper.Strict, oracle.Instant(math.MaxInt64)
+		}
+		opts = append(opts, shaper.WithClasses(o.m.Classes, overtake))
+	}
 	if rng.IntN(2) == 0 {
 		opts = append(opts, shaper.WithPreciseTiming())
 	}
@@ -101,7 +110,8 @@ func newOracleRun(t *testing.T, rng *rand.Rand) *oracleRun {
 		opts = append(opts, shaper.WithClock(sometimesLate{clock.New(), o.r.start, o.m.Late}))
 	}
 	o.s = newShaper(t, rate, opts...)
-	o.about = fmt.Sprintf("rate %v burst %d tolerance %v queue %d places %d late %v", rate, burst, tolerance, capacity, o.m.Places, late)
+	o.about = fmt.Sprintf("rate %v burst %d tolerance %v queue %d places %d classes %d overtake %v late %v",
+		rate, burst, tolerance, capacity, o.m.Places, o.m.Classes, o.m.Overtake, late)
 	return o
 }
 
@@ -188,14 +198,22 @@ func (o *oracleRun) arrive() {
 	at := oracle.Instant(int64(o.now()))
 	cost := o.cost()
 	c := &oracleCall{place: o.places && o.rng.IntN(2) == 0}
+	ask := oracle.Ask{Cost: int64(cost), Place: c.place}
 	ctx, cancel := context.WithCancel(o.t.Context())
 	if o.rng.IntN(4) == 0 {
 		deadline := o.soon()
 		ctx, cancel = context.WithDeadline(o.t.Context(), o.r.start.Add(deadline))
-		c.model = o.m.Arrive(at, int64(cost), c.place, oracle.Instant(int64(deadline)))
-	} else {
-		c.model = o.m.Arrive(at, int64(cost), c.place, nil)
+		ask.Deadline = oracle.Instant(int64(deadline))
 	}
+	if o.m.Classes > 0 {
+		// One in four states none, and one beyond the last counts as the last.
+		if class := o.rng.IntN(o.m.Classes + 2); class <= o.m.Classes {
+			ctx, ask.Class = shaper.WithClass(ctx, class), min(class, o.m.Classes-1)
+		} else {
+			ask.Class = o.m.Classes - 1
+		}
+	}
+	c.model = o.m.Arrive(at, ask)
 	c.cancel = cancel
 	o.t.Cleanup(cancel)
 	wait := o.s.WaitN

@@ -25,7 +25,7 @@ func (p *places) free() bool { return p.most == 0 || p.taken < p.most }
 //
 // If Acquire returns nil, Release must be called exactly once.
 func (s *Shaper) Acquire(ctx context.Context, cost int) error {
-	return s.wait(ctx, ctx.Err(), s.time.since(), int64(cost), true)
+	return s.wait(ctx, ctx.Err(), s.time.since(), ask{cost: int64(cost), place: true})
 }
 
 // Release says that a call is no more in flight. Without one it panics.

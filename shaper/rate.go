@@ -94,8 +94,10 @@ func (s *Shaper) setRateLocked(full scheduler.Rate, part share) error {
 // their deadlines. Those behind them move up.
 func (s *Shaper) dismissLateLocked(now time.Time) {
 	var ahead int64
-	for c := s.line.head; c != nil && s.line.dated > 0; {
-		next := c.next
+	for c := range s.line.ordered {
+		if s.line.dated == 0 {
+			return
+		}
 		if c.deadline == noDeadline {
 			ahead += c.cost
 		} else if due := s.dueLocked(now, ahead, c.cost); due.Before(s.time.epoch.Add(c.deadline)) {
@@ -103,6 +105,5 @@ func (s *Shaper) dismissLateLocked(now time.Time) {
 		} else {
 			s.dismissLocked(c, now, ErrDeadline, due.Sub(now))
 		}
-		c = next
 	}
 }

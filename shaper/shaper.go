@@ -115,6 +115,7 @@ func newShaper(pacer scheduler.Scheduler, c config, base timebase, pool *callPoo
 		pool:       pool,
 		share:      whole,
 		debt:       1,
+		line:       c.newLine(),
 		places:     places{most: c.maxInFlight},
 	}
 	s.base = rateOf(pacer)

@@ -29,7 +29,7 @@ func (s *Shaper) Wait(ctx context.Context) error {
 	if dead == nil && s.fast.leave(read, 1) {
 		return nil
 	}
-	return s.wait(ctx, dead, read, 1, false)
+	return s.wait(ctx, dead, read, ask{cost: 1})
 }
 
 // WaitN is [Shaper.Wait] for a call of the given cost in units. A cost below 1, or
@@ -43,19 +43,27 @@ func (s *Shaper) WaitN(ctx context.Context, cost int) error {
 	if dead == nil && s.fast.leave(read, int64(cost)) {
 		return nil
 	}
-	return s.wait(ctx, dead, read, int64(cost), false)
+	return s.wait(ctx, dead, read, ask{cost: int64(cost)})
+}
+
+// An ask is what a call wants that arrives.
+type ask struct {
+	cost     int64
+	place    bool
+	class    uint8
+	deadline time.Time // zero: none
 }
 
 // wait is the rest of WaitN. A context is its user's code, so it is asked while no lock
 // is held.
-func (s *Shaper) wait(ctx context.Context, dead error, read time.Duration, cost int64, place bool) error {
-	var deadline time.Time
+func (s *Shaper) wait(ctx context.Context, dead error, read time.Duration, a ask) error {
 	var done <-chan struct{}
 	if dead == nil {
-		deadline, _ = ctx.Deadline()
+		a.deadline, _ = ctx.Deadline()
+		a.class = s.line.classOf(ctx)
 		done = ctx.Done()
 	}
-	c, err := s.enter(dead, deadline, read, cost, place)
+	c, err := s.enter(dead, read, a)
 	if c == nil {
 		return err
 	}
@@ -114,8 +122,8 @@ func (s *Shaper) Delay() time.Duration {
 }
 
 // enter is for a call that arrives. It returns the call if it waits now, and nil if it
-// has left at once or is turned away with an error. A deadline of zero is none.
-func (s *Shaper) enter(dead error, deadline time.Time, read time.Duration, cost int64, place bool) (*call, error) {
+// has left at once or is turned away with an error.
+func (s *Shaper) enter(dead error, read time.Duration, a ask) (*call, error) {
 	s.lock()
 	defer s.unlock()
 	s.counts.submitted++
@@ -123,22 +131,22 @@ func (s *Shaper) enter(dead error, deadline time.Time, read time.Duration, cost 
 		s.counts.cancelled++
 		return nil, dead
 	}
-	if reason := s.admissibleLocked(cost); reason != nil {
-		return nil, s.refuseLocked(reason, cost, 0)
+	if reason := s.admissibleLocked(a.cost); reason != nil {
+		return nil, s.refuseLocked(reason, a.cost, 0)
 	}
 	now := s.arriveLocked(read)
-	if s.leaveLocked(now, cost, place) {
+	if s.leaveLocked(now, a.cost, a.place) {
 		return nil, nil
 	}
 	// The clock was read before the lock was free, which may be long ago. A call that has to
 	// wait can afford to read it again.
 	if present := s.arriveLocked(s.time.since()); present.After(now) {
 		now = present
-		if s.leaveLocked(now, cost, place) {
+		if s.leaveLocked(now, a.cost, a.place) {
 			return nil, nil
 		}
 	}
-	return s.joinLocked(now, deadline, cost, place)
+	return s.joinLocked(now, a)
 }
 
 // arriveLocked returns the present for a newcomer. If the timer of the head is late,
@@ -190,37 +198,37 @@ func (s *Shaper) claimLocked(now time.Time, cost int64, place bool) time.Time {
 
 // joinLocked predicts when a newcomer would leave. If nothing speaks against that
 // wait, it joins the line.
-func (s *Shaper) joinLocked(now, deadline time.Time, cost int64, place bool) (*call, error) {
+func (s *Shaper) joinLocked(now time.Time, a ask) (*call, error) {
+	ahead := s.line.ahead(a.class, now.Sub(s.time.epoch))
 	// A hold is no backlog: it does not mean that too much was asked for.
-	due := s.sched.Next(now, s.line.units, cost)
+	due := s.sched.Next(now, ahead, a.cost)
 	backlog := due.Sub(now)
 	if s.gate.paused || s.gate.reopening {
-		due = s.dueLocked(now, s.line.units, cost)
+		due = s.dueLocked(now, ahead, a.cost)
 	}
 	delay := due.Sub(now)
-	if s.fullLocked(now) || backlog > s.maxBacklog || !s.line.fits(cost) {
-		return nil, s.refuseLocked(ErrQueueFull, cost, delay)
+	if s.fullLocked(now) || backlog > s.maxBacklog || !s.line.fits(a.cost) {
+		return nil, s.refuseLocked(ErrQueueFull, a.cost, delay)
 	}
 	// Behind a pause, or for want of a place in flight, it waits even if it is due: how
 	// long, nothing can tell.
 	if max(delay, 1) > s.maxDelay {
-		return nil, s.refuseLocked(ErrMaxDelay, cost, delay)
+		return nil, s.refuseLocked(ErrMaxDelay, a.cost, delay)
 	}
-	if !deadline.IsZero() {
-		deadline = s.time.at(deadline)
-		if !due.Before(deadline) {
-			return nil, s.refuseLocked(ErrDeadline, cost, delay)
+	deadline := time.Duration(noDeadline)
+	if !a.deadline.IsZero() {
+		at := s.time.at(a.deadline)
+		if !due.Before(at) {
+			return nil, s.refuseLocked(ErrDeadline, a.cost, delay)
 		}
+		deadline = at.Sub(s.time.epoch)
 	}
 	if s.gcra == nil && backlog == never { // under a GCRA every call leaves at last
-		return nil, s.refuseLocked(ErrQueueFull, cost, delay)
+		return nil, s.refuseLocked(ErrQueueFull, a.cost, delay)
 	}
 
 	c := s.pool.take(s.line.len)
-	c.cost, c.place, c.arrived, c.deadline = cost, place, now.Sub(s.time.epoch), noDeadline
-	if !deadline.IsZero() {
-		c.deadline = deadline.Sub(s.time.epoch)
-	}
+	c.cost, c.place, c.class, c.arrived, c.deadline = a.cost, a.place, a.class, now.Sub(s.time.epoch), deadline
 	s.line.push(c)
 	if s.line.head == c {
 		s.dispatchLocked(now)

@@ -17,15 +17,21 @@ const (
 	Refused
 )
 
+// An Ask is what a call wants.
+type Ask struct {
+	Cost     int64
+	Place    bool     // it needs a place in flight
+	Class    int      // 0 is the most urgent
+	Deadline *big.Rat // nil: none
+}
+
 // A Call is one call in the model.
 type Call struct {
+	Ask
 	Outcome Outcome
 	At      *big.Rat // when it left
 
-	cost     int64
-	place    bool // it needs a place in flight
-	arrived  *big.Rat
-	deadline *big.Rat // nil: none
+	arrived *big.Rat
 }
 
 // Line is a waiting line in front of one GCRA, simulated event by event on the
@@ -34,6 +40,11 @@ type Line struct {
 	GCRA     GCRA
 	Capacity int
 	Places   int // how many may be in flight; 0: no bound
+
+	// Classes is how many there are, and Overtake by how much a call may come later than
+	// one of the next class and leave before it. 0 classes are 1.
+	Classes  int
+	Overtake *big.Rat
 
 	// Late is how late the timer fires that was set for an instant, in ns. It must
 	// depend on that instant alone. Nil means never.
@@ -85,13 +96,13 @@ func (l *Line) Advance(t *big.Rat) {
 			}
 		}
 		for i, c := range l.waiting {
-			if c.deadline == nil {
+			if c.Deadline == nil {
 				continue
 			}
-			if c.deadline.Cmp(next) < 0 {
-				next, expired = c.deadline, i
+			if c.Deadline.Cmp(next) < 0 {
+				next, expired = c.Deadline, i
 			}
-			l.Ambiguous = l.Ambiguous || c.deadline.Cmp(next) == 0 && expired != i
+			l.Ambiguous = l.Ambiguous || c.Deadline.Cmp(next) == 0 && expired != i
 		}
 		l.now = latest(l.now, next)
 		switch {
@@ -108,7 +119,7 @@ func (l *Line) Advance(t *big.Rat) {
 
 // headDue returns when the head of the line is due, or nil if it waits for no time.
 func (l *Line) headDue() *big.Rat {
-	if len(l.waiting) == 0 || l.paused || l.waiting[0].place && l.full() {
+	if len(l.waiting) == 0 || l.paused || l.waiting[0].Place && l.full() {
 		return nil
 	}
 	return l.due(l.waiting[0], l.waiting[0].arrived)
@@ -117,10 +128,10 @@ func (l *Line) headDue() *big.Rat {
 // due returns when a call is due that is next and has asked since the given instant.
 func (l *Line) due(c *Call, since *big.Rat) *big.Rat {
 	since = latest(latest(since, l.openAt), l.since)
-	if c.place {
+	if c.Place {
 		since = latest(since, l.freedAt)
 	}
-	return l.next(since, c.cost)
+	return l.next(since, c.Cost)
 }
 
 // next returns the earliest instant, not before t, at which the GCRA allows a cost and no
@@ -207,9 +218,9 @@ func (l *Line) leave(c *Call, due *big.Rat) {
 	if left.Cmp(new(big.Rat).SetInt(Ceil(due))) <= 0 {
 		left = due
 	}
-	l.charge(due, left, c.cost)
+	l.charge(due, left, c.Cost)
 	l.since = latest(due, new(big.Rat).Sub(left, Instant(int64(l.GCRA.Tolerance))))
-	if c.place {
+	if c.Place {
 		l.inFlight++
 	}
 	c.At = left
@@ -238,38 +249,62 @@ func (l *Line) evened(at *big.Rat, cost int64) *big.Rat {
 }
 
 // Arrive adds a call at t, which may leave at once or be refused.
-func (l *Line) Arrive(t *big.Rat, cost int64, place bool, deadline *big.Rat) *Call {
+func (l *Line) Arrive(t *big.Rat, a Ask) *Call {
 	l.Advance(t)
 	l.pass()
-	c := &Call{cost: cost, place: place, arrived: t, deadline: deadline}
+	c := &Call{Ask: a, arrived: t}
+	place, ahead := l.placeOf(c)
 	switch {
 	case l.leavesAtOnce(c):
 		c.Outcome = Left
-	case l.crowded(), deadline != nil && l.foresee(c, l.ahead()).Cmp(deadline) >= 0:
+	case l.crowded(), a.Deadline != nil && l.foresee(c, ahead).Cmp(a.Deadline) >= 0:
 		c.Outcome = Refused
 	default:
-		l.waiting = append(l.waiting, c)
+		l.waiting = slices.Insert(l.waiting, place, c)
 	}
 	return c
+}
+
+// placeOf returns where a newcomer stands in the line, which is in the order of leaving, and
+// how many units stand before it.
+func (l *Line) placeOf(c *Call) (place int, ahead int64) {
+	for i, w := range l.waiting {
+		if order := l.rank(c).Cmp(l.rank(w)); order < 0 || order == 0 && c.Class < w.Class {
+			return i, ahead
+		}
+		ahead += w.Cost
+	}
+	return len(l.waiting), ahead
+}
+
+// rank is the arrival, later by Overtake for each class below the most urgent.
+func (l *Line) rank(c *Call) *big.Rat {
+	if l.Overtake == nil {
+		return c.arrived
+	}
+	by := new(big.Rat).Mul(l.Overtake, Instant(int64(c.Class)))
+	return by.Add(by, c.arrived)
 }
 
 // Allow reports whether a call may leave at t, and lets it leave then.
 func (l *Line) Allow(t *big.Rat, cost int64) bool {
 	l.Advance(t)
 	l.pass()
-	return l.leavesAtOnce(&Call{cost: cost, arrived: t})
+	return l.leavesAtOnce(&Call{Ask: Ask{Cost: cost}, arrived: t})
 }
 
 // Delay returns what a call of one unit would wait that comes at t.
 func (l *Line) Delay(t *big.Rat) *big.Rat {
 	l.Advance(t)
 	l.pass()
-	return new(big.Rat).Sub(l.foresee(&Call{cost: 1}, l.ahead()), t)
+	c := &Call{Ask: Ask{Cost: 1, Class: max(l.Classes-1, 0)}, arrived: t}
+	_, ahead := l.placeOf(c)
+	return new(big.Rat).Sub(l.foresee(c, ahead), t)
 }
 
 // leavesAtOnce lets a newcomer leave that need not wait.
 func (l *Line) leavesAtOnce(c *Call) bool {
-	if len(l.waiting) > 0 || l.paused || c.place && l.full() || l.due(c, l.now).Cmp(l.now) > 0 {
+	if len(l.waiting) > 0 || l.paused || c.Place && l.full() || l.due(c, l.now).Cmp(l.now) > 0 {
 		return false
 	}
 	l.leave(c, l.claim(c))
@@ -281,10 +316,10 @@ func (l *Line) leavesAtOnce(c *Call) bool {
 // of that wait. If not, the line had run dry, and no call after it can say so either.
 func (l *Line) claim(c *Call) *big.Rat {
 	sooner := latest(latest(new(big.Rat).Sub(l.now, l.lag), l.openAt), l.since)
-	if c.place {
+	if c.Place {
 		sooner = latest(sooner, l.freedAt)
 	}
-	if due := l.next(sooner, c.cost); !l.reopening && l.lag.Sign() > 0 && due.Cmp(sooner) > 0 {
+	if due := l.next(sooner, c.Cost); !l.reopening && l.lag.Sign() > 0 && due.Cmp(sooner) > 0 {
 		return due
 	}
 	l.lag = new(big.Rat)
@@ -303,14 +338,6 @@ func (l *Line) crowded() bool {
 		}
 	}
 	return calls.Cmp(Instant(int64(l.Capacity))) >= 0
-}
-
-// ahead returns the units of the waiting calls.
-func (l *Line) ahead() (units int64) {
-	for _, w := range l.waiting {
-		units += w.cost
-	}
-	return units
 }
 
 // predict returns when a call of the given cost leaves after those ahead, if nothing
@@ -339,9 +366,9 @@ func (l *Line) foresee(c *Call, ahead int64) *big.Rat {
 		if l.paused {
 			since = opens
 		}
-		g.TAT = l.evened(since, first.cost)
+		g.TAT = l.evened(since, first.Cost)
 	}
-	return predict(g, opens, ahead, c.cost)
+	return predict(g, opens, ahead, c.Cost)
 }
 
 // Cancel removes a call at t if it waits.
@@ -368,7 +395,7 @@ func (l *Line) SetInterval(t, interval *big.Rat) {
 // Charge records a call at t that has left without asking.
 func (l *Line) Charge(t *big.Rat, cost int64) {
 	l.Advance(t)
-	l.claim(&Call{cost: cost})
+	l.claim(&Call{Ask: Ask{Cost: cost}})
 	l.charge(t, t, cost)
 	l.since = latest(l.since, t)
 	l.dismissLate()
@@ -414,10 +441,10 @@ func (l *Line) Hold(t, until *big.Rat) {
 func (l *Line) dismissLate() {
 	var ahead int64
 	for _, c := range slices.Clone(l.waiting) {
-		if c.deadline != nil && l.foresee(c, ahead).Cmp(c.deadline) >= 0 {
+		if c.Deadline != nil && l.foresee(c, ahead).Cmp(c.Deadline) >= 0 {
 			l.withdraw(c, Refused)
 		} else {
-			ahead += c.cost
+			ahead += c.Cost
 		}
 	}
 }

@@ -1,0 +1,83 @@
+package shaper
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Strict, as the overtake of [WithClasses], has every call of a class leave before those of
+// all less urgent classes: under constant load those wait for ever.
+const Strict time.Duration = math.MaxInt64
+
+const maxClasses = 256
+
+// WithClasses makes n classes of calls, from 0, the most urgent, to n-1. A call is of the
+// class that [WithClass] gives its context, and of the last one if it is given none, or one
+// beyond the last.
+//
+// Of the calls at the heads of their classes the one leaves next whose arrival, later by
+// overtake for each class below the most urgent, comes first; of equals the more urgent.
+// Inside a class calls leave in the order in which they came. So a call overtakes those
+// that are one class less urgent and came up to overtake before it, and no other: none
+// that arrives more than overtake times the difference of their classes later leaves
+// earlier. Under constant load of more urgent calls, one of the last class leaves at the
+// latest when those have left that came within (n-1) times overtake after it. [Strict] is
+// no bound.
+//
+// A call that waits for its units is waited for: less urgent ones do not slip past it. A
+// more urgent newcomer may still displace it, so it may miss a deadline that could be met
+// when it came. The line is shared by all classes; one that is full refuses every newcomer.
+// [Shaper.Allow] overtakes no waiting call.
+//
+// In a [Group] it holds for the calls of each key.
+func WithClasses(n int, overtake time.Duration) Option {
+	return func(c *config) { c.classes, c.overtake = &n, overtake }
+}
+
+type classKey struct{}
+
+// WithClass returns a context that gives the calls which are made with it a class; see
+// [WithClasses]. It passes through a transport and any client that hands its context on.
+// A class below 0 is a programming error and panics.
+func WithClass(ctx context.Context, class int) context.Context {
+	if class < 0 {
+		panic(fmt.Sprintf("shaper: class %d: must not be negative", class))
+	}
+	return context.WithValue(ctx, classKey{}, class)
+}
+
+// classOf returns the class of a call with the context. A context is its user's code, so no
+// lock may be held.
+func (l *line) classOf(ctx context.Context) uint8 {
+	last := len(l.urgent)
+	if last == 0 {
+		return 0
+	}
+	if class, ok := ctx.Value(classKey{}).(int); ok {
+		return uint8(min(class, last))
+	}
+	return uint8(last)
+}
+
+// checkClasses returns an error for classes that cannot be.
+func (c *config) checkClasses() error {
+	switch {
+	case c.classes == nil:
+		return nil
+	case *c.classes < 1 || *c.classes > maxClasses:
+		return fmt.Errorf("shaper: %d classes: must be from 1 to %d", *c.classes, maxClasses)
+	case c.overtake < 0:
+		return fmt.Errorf("shaper: overtake %v: must not be negative", c.overtake)
+	}
+	return nil
+}
+
+func (c *config) newLine() line {
+	l := line{overtake: c.overtake}
+	if c.classes != nil && *c.classes > 1 {
+		l.urgent = make([]fifo, *c.classes-1)
+	}
+	return l
+}
