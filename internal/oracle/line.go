@@ -261,6 +261,9 @@ func (l *Line) Arrive(t *big.Rat, a Ask) *Call {
 		c.Outcome = Refused
 	default:
 		l.waiting = slices.Insert(l.waiting, place, c)
+		if place == 0 {
+			l.pass() // it may need less than the one that was next
+		}
 	}
 	return c
 }
