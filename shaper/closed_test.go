@@ -53,13 +53,10 @@ func newClosedRun(t *testing.T, rng *rand.Rand) *closedRun {
 		c.hours[1]++
 	}
 	hours := scheduler.Must(scheduler.NewHours(time.UTC, c.hours[0], c.hours[1]))
-	opts := []shaper.Option{shaper.WithClock(lateClock(func() time.Duration {
-		return time.Duration(max(0, rng.Int64N(int64(5*time.Hour))-int64(3*time.Hour)))
-	}))}
-	if rng.IntN(3) == 0 {
-		opts = []shaper.Option{shaper.WithClock(clock.New())}
+	opts := []shaper.Option{shaper.WithMaxInFlight(2)}
+	if rng.IntN(3) > 0 {
+		opts = append(opts, shaper.WithClock(sometimesLate{clock.New(), c.r.start, lateByHours(rng)}))
 	}
-	opts = append(opts, shaper.WithMaxInFlight(2))
 	rate := scheduler.Every(time.Duration(1+rng.IntN(60)) * time.Minute)
 	if rng.IntN(2) == 0 {
 		gcra := scheduler.Must(scheduler.NewGCRA(rate, int64(1+rng.IntN(3)), scheduler.WithTolerance(time.Minute)))
@@ -68,6 +65,15 @@ func newClosedRun(t *testing.T, rng *rand.Rand) *closedRun {
 		c.s = newShaper(t, rate, append(opts, shaper.WithLimits(hours), shaper.WithBurst(1+rng.IntN(3)))...)
 	}
 	return c
+}
+
+// lateByHours is a rule, by the instant that a timer was set for: three in five are on time.
+func lateByHours(rng *rand.Rand) func(due int64) time.Duration {
+	salt := rng.Uint64()
+	return func(due int64) time.Duration {
+		rng := rand.New(rand.NewPCG(salt, uint64(due)))
+		return max(0, time.Duration(rng.Int64N(int64(5*time.Hour)))-3*time.Hour)
+	}
 }
 
 func (c *closedRun) upTo(d time.Duration) time.Duration { return time.Duration(c.rng.Int64N(int64(d))) }

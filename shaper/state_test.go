@@ -260,6 +260,75 @@ func TestLoadedIntoOtherLimits(t *testing.T) {
 	})
 }
 
+// What is missing in a bucket stays missing when its size changes.
+func TestLoadedIntoABucketOfAnotherSize(t *testing.T) {
+	for name, made := range map[string]func(size int64) scheduler.Scheduler{
+		"token": func(size int64) scheduler.Scheduler {
+			return scheduler.Must(scheduler.NewTokenBucket(scheduler.PerHour(1), size))
+		},
+		"leaky": func(size int64) scheduler.Scheduler {
+			return scheduler.Must(scheduler.NewLeakyBucket(scheduler.PerHour(1), size))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := shaper.MustNewFrom(made(20))
+				require.True(t, s.AllowN(3))
+				larger, smaller, tiny := shaper.MustNewFrom(made(30)), shaper.MustNewFrom(made(5)), shaper.MustNewFrom(made(2))
+				for _, loaded := range []*shaper.Shaper{larger, smaller, tiny} {
+					load(t, loaded, s)
+				}
+				assert.False(t, larger.AllowN(28))
+				assert.True(t, larger.AllowN(27))
+				assert.False(t, smaller.AllowN(3))
+				assert.True(t, smaller.AllowN(2))
+				assert.Equal(t, 2*time.Hour, tiny.Delay(), "one more is owed than it holds")
+				pass(2 * time.Hour)
+				assert.True(t, tiny.Allow())
+				assert.False(t, tiny.Allow())
+			})
+		})
+	}
+}
+
+// A state says what has left in windows that are others now, and when hours were open; it
+// must not bring these back.
+func TestStateOfOtherWindowsIsRefused(t *testing.T) {
+	window := func(length time.Duration, opts ...scheduler.FixedWindowOption) scheduler.Scheduler {
+		return scheduler.Must(scheduler.NewFixedWindow(5, length, opts...))
+	}
+	hours := func(to time.Duration) scheduler.Scheduler {
+		return scheduler.Must(scheduler.NewHours(time.UTC, 0, to))
+	}
+	for _, tt := range []struct {
+		from, into scheduler.Scheduler
+		want       string
+	}{
+		{window(time.Hour), window(day), "a *scheduler.FixedWindow has windows of 1h0m0s, want windows of 24h0m0s"},
+		{
+			window(day, scheduler.WithDayStart(time.Hour)), window(day, scheduler.WithDayStart(5*time.Hour)),
+			"a *scheduler.FixedWindow has windows of 24h0m0s in UTC, day start 1h0m0s, want windows of 24h0m0s in UTC, day start 5h0m0s",
+		},
+		{
+			scheduler.Must(scheduler.NewSlidingLog(5, time.Hour)), scheduler.Must(scheduler.NewSlidingLog(5, time.Minute)),
+			"a *scheduler.SlidingLog has a window of 1h0m0s, want a window of 1m0s",
+		},
+		{
+			scheduler.Must(scheduler.NewSlidingCounter(5, time.Hour)), scheduler.Must(scheduler.NewSlidingCounter(5, time.Minute)),
+			"a *scheduler.SlidingCounter has a window of 1h0m0s, want a window of 1m0s",
+		},
+		{hours(time.Hour), hours(2 * time.Hour), "a *scheduler.Hours has hours from 0s to 1h0m0s in UTC, want hours from 0s to 2h0m0s in UTC"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			into := newShaper(t, scheduler.PerSecond(1), shaper.WithLimits(tt.into))
+			before := saved(t, into)
+			from := newShaper(t, scheduler.PerSecond(1), shaper.WithLimits(tt.from))
+			assert.EqualError(t, into.UnmarshalBinary(saved(t, from)), "shaper: state: "+tt.want)
+			assert.Equal(t, before, saved(t, into))
+		})
+	}
+}
+
 // It is the same for the limits in All, each of which has its own state.
 func TestLoadedIntoAllOfOtherLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
