@@ -459,6 +459,37 @@ func (b *blurred) UnmarshalText(text []byte) error {
 	return err
 }
 
+// token is a key whose own errors tell it.
+type token struct{ secret string }
+
+func (k token) MarshalText() ([]byte, error) {
+	if k.secret == "" {
+		return nil, fmt.Errorf("no text for %+v", k)
+	}
+	return []byte(k.secret), nil
+}
+
+func (k *token) UnmarshalText(text []byte) error {
+	if text[0] != 't' {
+		return fmt.Errorf("%q is no token", text)
+	}
+	k.secret = string(text)
+	return nil
+}
+
+// A key may be a secret, and no error of a state tells it.
+func TestErrorsOfStatesTellNoKey(t *testing.T) {
+	g := shaper.MustNewGroup[token](scheduler.PerHour(1))
+	other := shaper.MustNewGroup[string](scheduler.PerHour(1))
+	require.True(t, other.Allow("hunter2"))
+	assert.EqualError(t, g.UnmarshalBinary(saved(t, other)), "shaper: state: key 1: it is no key of this type")
+	require.True(t, g.Allow(token{"t-1"}))
+	load(t, shaper.MustNewGroup[token](scheduler.PerHour(1)), g)
+	require.True(t, g.Allow(token{}))
+	_, err := g.MarshalBinary()
+	assert.Regexp(t, `^shaper: state: key \d of 2: its MarshalText fails$`, err)
+}
+
 func TestKeysAreSaved(t *testing.T) {
 	type name string
 	keysAreSaved(t, "", "a", "\x00\xff")
