@@ -123,7 +123,7 @@ func (f *FixedWindow) MarshalBinary() ([]byte, error) {
 	e := encode(kindFixedWindow)
 	e.Int(f.limit)
 	e.Duration(f.length)
-	zone := "" // LoadLocation takes that for UTC; here it means no zone at all
+	zone := "" // LoadLocation takes that for UTC; here it means no zone, or the nameless one of f
 	if f.zone != nil {
 		zone = f.zone.String()
 	}
@@ -160,14 +160,14 @@ func (f *FixedWindow) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// loadZone returns the time zone of a name: nil for none, known if it has that name, and
+// loadZone returns the time zone of a name: known if it has that name, nil for none, and
 // else what the system has.
 func loadZone(name string, known *time.Location) (*time.Location, error) {
 	switch {
+	case known != nil && known.String() == name: // "" too: a zone may be nameless
+		return known, nil
 	case name == "":
 		return nil, nil
-	case known != nil && known.String() == name:
-		return known, nil
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil {

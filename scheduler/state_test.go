@@ -94,6 +94,26 @@ func TestStateOfAnUnknownZoneIsRefused(t *testing.T) {
 	assert.NoError(t, newHours(t, time.FixedZone("Nowhere", 0), 0, 1).UnmarshalBinary(data), "it has that zone")
 }
 
+// A zone may have no name, and is not to be taken for none.
+func TestStateInANamelessZone(t *testing.T) {
+	nameless := time.FixedZone("", 3*60*60)
+	at := time.Date(2026, 3, 1, 20, 0, 0, 0, time.UTC) // 23:00 there
+	f := newFixedWindow(t, 1, day, scheduler.WithLocation(nameless))
+	f.Commit(at, at, 1)
+	data, err := f.MarshalBinary()
+	require.NoError(t, err)
+	loaded := newFixedWindow(t, 1, day, scheduler.WithLocation(nameless))
+	require.NoError(t, loaded.UnmarshalBinary(data))
+	assert.Equal(t, at.Add(25*time.Hour), loaded.Next(at, 1, 1))
+
+	h := newHours(t, nameless, 0, time.Hour)
+	data, err = h.MarshalBinary()
+	require.NoError(t, err)
+	loadedHours := newHours(t, nameless, 0, time.Hour)
+	require.NoError(t, loadedHours.UnmarshalBinary(data))
+	assert.Equal(t, at.Add(time.Hour), loadedHours.Next(at, 0, 1))
+}
+
 // FuzzState: no bytes make a schedule panic. What it accepts is a state that it
 // writes the same way, and works.
 func FuzzState(f *testing.F) {

@@ -1,6 +1,9 @@
 package scheduler
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // TakeOver makes g owe at now what another schedule owes, whose state was loaded, say.
 // Units that are owed stay owed, as with [GCRA.SetRate]; the rate, the burst and the
@@ -37,14 +40,9 @@ func (l *SlidingLog) Shift(by time.Duration) {
 	l.epoch, l.seen = shifted(l.epoch, by), shifted(l.seen, by)
 }
 
-// Shift passes on to the limits that have it; see [GCRA.Shift].
-func (a all) Shift(by time.Duration) {
-	for _, limit := range a {
-		if l, ok := limit.(interface{ Shift(time.Duration) }); ok {
-			l.Shift(by)
-		}
-	}
-}
+// LimitsOfAll returns the limits, so that each can be saved, loaded and changed on its own. The
+// order is always the same.
+func (a all) LimitsOfAll() []Scheduler { return slices.Clone(a) }
 
 // shifted moves an instant, but for the one that stands for none.
 func shifted(t time.Time, by time.Duration) time.Time {

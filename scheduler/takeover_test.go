@@ -48,7 +48,6 @@ func TestShift(t *testing.T) {
 		func() scheduler.Scheduler { return scheduler.Must(scheduler.NewLeakyBucket(scheduler.PerSecond(3), 4)) },
 		func() scheduler.Scheduler { return scheduler.Must(scheduler.NewSlidingLog(4, time.Second)) },
 	}
-	made = append(made, func() scheduler.Scheduler { return scheduler.All(made[0](), made[3]()) })
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		fresh := made[r.IntN(len(made))]

@@ -76,8 +76,8 @@ func (k *Ticks) Leave(tat int64, since time.Duration, n int64) (after int64, ok 
 	return after, ok
 }
 
-// LeaveLate is [Ticks.Leave] for units of a caller that comes late through no fault of its
-// own, and would have come at the earlier time from. Had they had to wait then, they are
+// LeaveLate is [Ticks.Leave] for units of a caller that comes late because a timer was late,
+// and would have come at the earlier time from. Had the units had to wait then, they are
 // due when that wait would have ended; otherwise they are due when they leave. All times
 // are since the origin.
 func (k *Ticks) LeaveLate(tat int64, since, from time.Duration, n int64) (after int64, due time.Duration, ok bool) {

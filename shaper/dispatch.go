@@ -90,6 +90,7 @@ func (s *Shaper) departLocked(due, now time.Time, cost int64, place bool) {
 // withdrawLocked takes a call out of the line that does not leave. The caller dispatches
 // afterwards.
 func (s *Shaper) withdrawLocked(c *call, now time.Time) {
+	s.unusedLocked(now)
 	if s.line.head == c {
 		// The calls behind it were not late before now, unless it was itself.
 		settled := now

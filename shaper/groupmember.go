@@ -58,6 +58,7 @@ func (s *Shaper) adopt(e idle, origin time.Time, maxInFlight int64) {
 		e.class.ticks.Unpack(gcra, origin, e.tat)
 	}
 	s.gate, s.life.state, s.debt = gate{}, open, max(e.past.debt, 1)
+	s.places.freedAt = time.Time{}
 	s.late.by, s.late.since = e.past.late, origin.Add(e.past.since)
 	s.base, s.full, s.share = e.class.rate, e.class.rate, whole
 	s.places.most = maxInFlight
@@ -85,20 +86,27 @@ func (s *Shaper) park(c *class, epoch time.Time, since, origin time.Duration) (e
 	if forgetAt <= since {
 		return e, 0, true
 	}
-	if c.exact && s.late.by <= latestIdle {
+	if c.exact && s.late.by <= latestIdle && !s.claimBoundByPlaceLocked() {
 		if tat, ok := c.ticks.Pack(s.gcra, epoch.Add(origin)); ok {
 			e.tat = tat
 			e.past = s.pastLocked(epoch.Add(origin))
 			return e, 0, true
 		}
 	}
-	// TAT is too far ahead for ticks, or the lateness too long, or the class has none.
+	// TAT is too far ahead for ticks, or the lateness too long, or the class has none, or
+	// claims differ by whether a call needs a place.
 	return e, forgetAt, false
 }
 
 // latestIdle is the longest lateness of an idle key: the ticks of a shard reach that far
 // back from its origin.
 const latestIdle = oldOrigin
+
+// claimBoundByPlaceLocked reports whether a call that needs a place may claim less than one
+// that needs none.
+func (s *Shaper) claimBoundByPlaceLocked() bool {
+	return s.late.by > 0 && s.places.freedAt.After(s.late.since)
+}
 
 // pastLocked returns what matters beside TAT, since the origin.
 func (s *Shaper) pastLocked(origin time.Time) (p past) {

@@ -149,15 +149,13 @@ func (sh *shard[K]) reclass(key K, c *class, rates *rates[K]) {
 	now := sh.group.time.since()
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	sh.ageLocked(now) // before the member is looked up: it may become another key's
 	m := sh.bound[key]
 	if m == nil || m.users > 0 || sh.group.rates.Load() != rates || !m.shaper.hasRate(c.rate) {
 		return
 	}
-	sh.ageLocked(now)
 	m.become(c)
-	if sh.bound[key] == m {
-		sh.parkLocked(key, m, now)
-	}
+	sh.parkLocked(key, m, now)
 }
 
 // known returns all keys of the shard.

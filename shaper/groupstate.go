@@ -63,7 +63,7 @@ func (g *Group[K]) UnmarshalBinary(data []byte) error {
 	for i := range keys {
 		before, err := g.restore(keys[i].key, keys[i].snap, skew)
 		if err != nil {
-			return errors.Join(fmt.Errorf("key %d of %d: %w", i+1, len(keys), err), g.takeBack(keys[:i]))
+			return errors.Join(fmt.Errorf("shaper: state: key %d of %d: %w", i+1, len(keys), err), g.takeBack(keys[:i]))
 		}
 		keys[i].snap = before
 	}
@@ -139,7 +139,7 @@ func (sh *shard[K]) snapshots(keys []savedKey[K]) ([]savedKey[K], error) {
 		e.class.ticks.Unpack(pacer, origin, e.tat)
 		state, err := pacer.MarshalBinary()
 		failed = errors.Join(failed, err)
-		snap := snapshot{made: e.class.rate, full: e.class.rate, share: whole, states: [][]byte{state}}
+		snap := snapshot{made: e.class.rate, full: e.class.rate, share: whole, debt: e.past.debt, states: [][]byte{state}}
 		keys = append(keys, savedKey[K]{key, snap})
 	})
 	for key, m := range sh.bound {

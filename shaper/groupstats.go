@@ -15,7 +15,7 @@ import (
 // forgotten keys and refused ones are included.
 type GroupStats struct {
 	Keys      int   // keys that are remembered
-	Submitted int64 // calls of Wait, WaitN, Allow and AllowN, and charges
+	Submitted int64 // calls that asked, and charges
 	Left      int64 // calls that left
 	Cancelled int64 // calls whose context ended before they left
 	Refused   int64 // calls that were refused

@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-go/sluice/shaper"
 )
 
-// Who may claim to have been late, and for how long: a call that finds the line empty may
+// Which call may claim to have been late, and for how long: a call that finds the line empty may
 // go back to the instant at which its caller would have come, had the timer been on time.
 // Each test here is a case in which that must not reach back further.
 
@@ -211,6 +211,43 @@ func TestAskingAKeyChangesNothing(t *testing.T) {
 				assert.False(t, g.AllowN("a", 2), "3 ms early")
 				pass(3 * ms)
 				assert.True(t, g.AllowN("a", 2))
+			})
+		})
+	}
+}
+
+// 100/s, one place. A call is due at 10 ms and leaves at 15 ms, as its timer is late; it is in
+// flight until 22 ms. The next one that needs a place could not have left before that, so it
+// was not late, and after it the schedule goes on at 32 ms. A key remembers that though no
+// call uses it for a moment, and another key is used then.
+func TestCallThatWantsAPlaceWasNotLate(t *testing.T) {
+	for name, made := range map[string]func(opts ...shaper.Option) (p pacer, meanwhile func()){
+		"Shaper": func(opts ...shaper.Option) (pacer, func()) {
+			return newShaper(t, scheduler.PerSecond(100), opts...), func() {}
+		},
+		"key": func(opts ...shaper.Option) (pacer, func()) {
+			k := newKey(t, scheduler.PerSecond(100), opts...)
+			return k, func() { assert.NoError(t, k.g.Pause("another")) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, meanwhile := made(shaper.WithMaxInFlight(1), shaper.WithClock(lateOnce(5*ms)))
+				r := newRecorder()
+				require.NoError(t, p.Acquire(t.Context(), 1))
+				p.Release()
+				require.NoError(t, p.Acquire(t.Context(), 1))
+				require.Equal(t, 15*ms, time.Since(r.start))
+				r.until(22 * ms)
+				p.Release()
+				meanwhile()
+				require.NoError(t, p.Acquire(t.Context(), 1))
+				p.Release()
+				require.Equal(t, 22*ms, time.Since(r.start))
+				r.until(32*ms - 1)
+				assert.False(t, p.AllowN(1))
+				r.until(32 * ms)
+				assert.True(t, p.AllowN(1))
 			})
 		})
 	}

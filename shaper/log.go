@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/internal/reason"
+	"github.com/sluice-go/sluice/scheduler"
 )
 
 // LogValue returns the label, the reason, the cost, and where they are known the wait,
@@ -25,8 +26,8 @@ func (r *Refusal) LogValue() slog.Value {
 	return slog.GroupValue(append(attrs, instant("held_until", r.heldUntil)...)...)
 }
 
-// LogValue returns the fields in words of lower case. The end of a hold is there if one is
-// in force.
+// LogValue returns the fields in words of lower case. The rate is there if the schedule has
+// one, and the end of a hold if one is in force.
 func (st Stats) LogValue() slog.Value {
 	attrs := []slog.Attr{
 		slog.Int64("submitted", st.Submitted),
@@ -39,8 +40,10 @@ func (st Stats) LogValue() slog.Value {
 		slog.Duration("oldest", reason.Round(st.Oldest)),
 		slog.Int64("left_units", st.LeftUnits),
 		slog.Int64("unused_units", st.UnusedUnits),
-		slog.Any("rate", st.Rate),
 		slog.Bool("paused", st.Paused),
+	}
+	if st.Rate != (scheduler.Rate{}) {
+		attrs = append(attrs, slog.Any("rate", st.Rate))
 	}
 	attrs = append(attrs, instant("next_due", st.NextDue)...)
 	return slog.GroupValue(append(attrs, instant("held_until", st.HeldUntil)...)...)

@@ -160,8 +160,8 @@ func TestPromise5EarliestForOneCaller(t *testing.T) {
 	})
 }
 
-// What was missed in a stall longer than the tolerance is lost, also for those who
-// come after it.
+// What was missed in a stall longer than the tolerance is lost, also for the calls
+// that come after it.
 func TestPromise5StallIsNotCaughtUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stall := 10 * time.Second
@@ -346,7 +346,7 @@ func TestPromise10IdleIsFree(t *testing.T) {
 			runtime.GC()
 			runtime.Gosched()
 		}
-		require.NotEmpty(t, collected, "something holds a Shaper that nobody uses")
+		require.NotEmpty(t, collected, "something holds a Shaper that is not used")
 		<-collected
 	}
 }

@@ -75,7 +75,9 @@ func TestStatsAreLogged(t *testing.T) {
 	}
 	s := newShaper(t, scheduler.PerSecond(3))
 	require.True(t, s.Allow())
-	assert.Equal(t, "submitted=1 left=1 cancelled=0 refused=0 waiting=0 units=0 in_flight=0 oldest=0s left_units=1 unused_units=0 rate=3/s paused=false", logged(s.Stats()))
+	assert.Equal(t, "submitted=1 left=1 cancelled=0 refused=0 waiting=0 units=0 in_flight=0 oldest=0s left_units=1 unused_units=0 paused=false rate=3/s", logged(s.Stats()))
+	window := shaper.MustNewFrom(scheduler.Must(scheduler.NewFixedWindow(3, time.Hour)))
+	assert.Equal(t, "submitted=0 left=0 cancelled=0 refused=0 waiting=0 units=0 in_flight=0 oldest=0s left_units=0 unused_units=0 paused=false", logged(window.Stats()), "it has no rate")
 }
 
 // A message tells a wait with as many digits as say something.

@@ -200,7 +200,7 @@ func round(st shaper.Stats) shaper.Stats {
 	return st
 }
 
-// Whoever becomes head while all timers are stopped must get one.
+// A call that becomes head while all timers are stopped must get one.
 func TestEveryWayToBecomeHeadArmsTheTimer(t *testing.T) {
 	for name, change := range map[string]func(s *shaper.Shaper, cancelHead func()){
 		"cancel": func(_ *shaper.Shaper, cancelHead func()) { cancelHead() },
@@ -272,7 +272,7 @@ func TestOneWakePerDeparture(t *testing.T) {
 	})
 }
 
-// The timer of a call that has gone must not fire for whoever waits next in its
+// The timer of a call that has gone must not fire for the call that waits next in its
 // place.
 func TestNoTimerOutlivesItsCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -364,7 +364,7 @@ func TestNoUserCodeUnderTheLock(t *testing.T) {
 	})
 }
 
-// A window is as long as it is: who waits for the next one is no backlog.
+// A window is as long as it is: a call that waits for the next one is no backlog.
 func TestWindowsBoundTheLineByCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := shaper.NewFrom(must(scheduler.NewFixedWindow(2, 24*time.Hour)), shaper.WithQueue(3))
@@ -380,7 +380,7 @@ func TestWindowsBoundTheLineByCalls(t *testing.T) {
 	})
 }
 
-// With a maximum delay of 0 nobody waits, not even for the end of a pause.
+// With a maximum delay of 0 no call waits, not even for the end of a pause.
 func TestMaxDelayZeroWhilePaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShaper(t, scheduler.PerSecond(10), shaper.WithMaxDelay(0))
@@ -420,7 +420,7 @@ func TestPredictionsAreEvenBehindAGate(t *testing.T) {
 	})
 }
 
-// Whoever arrives while the timer of the head is late lets everybody leave who is
+// A call that arrives while the timer of the head is late lets every call leave that is
 // due, the head first.
 func TestArrivalsServeAnOverdueHead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -45,9 +45,10 @@ func (s *Shaper) MarshalBinary() ([]byte, error) {
 //
 // The Shaper must have been made in the same way. Where numbers have changed since then,
 // those that it was made with hold, and units that are owed stay owed: the rate, the burst,
-// the tolerance, and the limits of windows. A rate set by [Shaper.SetRate] holds on if the
-// one that the Shaper was made with is the same as before. The rest of a schedule that is
-// no GCRA, such as the length of a window, is that of the state.
+// the tolerance, the size of a bucket, and the limits of windows. A rate set by
+// [Shaper.SetRate] holds on if the one that the Shaper was made with is the same as before.
+// Windows of another length, zone or day start, and other open hours, are an error: what is
+// owed cannot be told then. Of a schedule of your own all is as its UnmarshalBinary has it.
 //
 // Damaged and foreign bytes are an error. An error leaves the Shaper as it was.
 func (s *Shaper) UnmarshalBinary(data []byte) error {
@@ -69,6 +70,7 @@ type snapshot struct {
 	made, full scheduler.Rate // zero for a schedule without a rate
 	share      share
 	gate       gate
+	debt       int64    // see fullLocked
 	states     [][]byte // of the pacer and of each limit
 }
 
@@ -77,11 +79,12 @@ const (
 	hasRates = 1 << iota
 	isPaused
 	isReopening
+	hasDebt
 	allFlags = 1<<iota - 1
 )
 
 func (s *Shaper) snapshotLocked() (snapshot, error) {
-	snap := snapshot{made: s.base, full: s.full, share: s.share, gate: s.gate}
+	snap := snapshot{made: s.base, full: s.full, share: s.share, gate: s.gate, debt: s.debt}
 	for _, limit := range s.schedules() {
 		state, err := marshal(limit)
 		if err != nil {
@@ -92,9 +95,21 @@ func (s *Shaper) snapshotLocked() (snapshot, error) {
 	return snap, nil
 }
 
-// schedules returns the pacer and all limits.
+// schedules returns the pacer and all limits. Of [scheduler.All] it returns the limits in
+// that, so that their numbers can be those that they were made with.
 func (s *Shaper) schedules() []scheduler.Scheduler {
-	return append([]scheduler.Scheduler{s.pacer}, s.limits...)
+	return append(limitsOf(s.pacer), limitsOf(s.limits...)...)
+}
+
+func limitsOf(schedules ...scheduler.Scheduler) (limits []scheduler.Scheduler) {
+	for _, s := range schedules {
+		if several, ok := s.(interface{ LimitsOfAll() []scheduler.Scheduler }); ok {
+			limits = append(limits, limitsOf(several.LimitsOfAll()...)...)
+		} else {
+			limits = append(limits, s)
+		}
+	}
+	return limits
 }
 
 func (n *snapshot) encode(e *codec.Encoder) {
@@ -108,6 +123,9 @@ func (n *snapshot) encode(e *codec.Encoder) {
 	if n.gate.reopening {
 		flags |= isReopening
 	}
+	if n.debt > 1 {
+		flags |= hasDebt
+	}
 	e.Int(flags)
 	encodeRate(e, n.made)
 	if flags&hasRates != 0 {
@@ -118,6 +136,9 @@ func (n *snapshot) encode(e *codec.Encoder) {
 	if flags&isReopening != 0 {
 		e.Instant(n.gate.openAt)
 	}
+	if flags&hasDebt != 0 {
+		e.Int(n.debt)
+	}
 	e.Int(int64(len(n.states)))
 	for _, state := range n.states {
 		e.Bytes(state)
@@ -127,7 +148,7 @@ func (n *snapshot) encode(e *codec.Encoder) {
 func decodeSnapshot(d *codec.Decoder) snapshot {
 	flags := d.Int()
 	d.Check(flags&^allFlags == 0, "a flag")
-	n := snapshot{made: decodeRate(d), share: whole}
+	n := snapshot{made: decodeRate(d), share: whole, debt: 1}
 	n.full = n.made
 	if flags&hasRates != 0 {
 		n.full = decodeRate(d)
@@ -139,8 +160,12 @@ func decodeSnapshot(d *codec.Decoder) snapshot {
 		n.gate.reopening = true
 		n.gate.openAt = d.Instant()
 	}
+	if flags&hasDebt != 0 {
+		n.debt = d.Int()
+		d.Check(n.debt > 1, "the cost of the latest call")
+	}
 	states := d.Int()
-	d.Check(states >= 1 && states <= int64(d.Len()), "the number of limits")
+	d.Check(states >= 0 && states <= int64(d.Len()), "the number of limits")
 	for range states {
 		if d.Err() != nil {
 			break
@@ -195,10 +220,11 @@ func (s *Shaper) restoreLocked(n snapshot, skew time.Duration) error {
 	}
 	s.unusedLocked(s.time.now())
 	before := rateOf(s.pacer)
+	_, settable := s.pacer.(scheduler.RateSetter)
 	load := loading{now: s.time.now(), shift: skew - s.time.skew()}
 	for i, limit := range schedules {
 		r, err := rateOf(limit), error(nil)
-		if i == 0 && r != (scheduler.Rate{}) {
+		if i == 0 && settable && r != (scheduler.Rate{}) {
 			r, err = n.full.Scale(n.share.num, n.share.den)
 		}
 		if err == nil {
@@ -210,13 +236,12 @@ func (s *Shaper) restoreLocked(n snapshot, skew time.Duration) error {
 		}
 	}
 	s.unused.turn(before)
-	s.full, s.share, s.gate = n.full, n.share, n.gate
+	s.full, s.share, s.gate, s.debt = n.full, n.share, n.gate, n.debt
 	if s.gate.reopening {
 		s.gate.openAt = s.gate.openAt.Add(load.shift)
 	}
 	s.late.end()
 	s.late.passed(load.now)
-	s.debt = 1
 	s.dismissLateLocked(load.now)
 	s.dispatchLocked(load.now)
 	return nil
@@ -245,21 +270,46 @@ func (l *loading) schedule(s scheduler.Scheduler, state []byte, r scheduler.Rate
 		return err
 	}
 	l.done = append(l.done, func() { _ = s.(encoding.BinaryUnmarshaler).UnmarshalBinary(before) })
-	most := s.MaxCost()
+	most, made := s.MaxCost(), madeWith(s)
 	if err := s.(encoding.BinaryUnmarshaler).UnmarshalBinary(state); err != nil {
 		return err
+	}
+	if other := madeWith(s); other != made {
+		return fmt.Errorf("a %T has %s, want %s", s, other, made)
 	}
 	if shifting, ok := s.(interface{ Shift(time.Duration) }); ok {
 		shifting.Shift(l.shift)
 	}
+	if err := l.resize(s, most); err != nil {
+		return err
+	}
 	if rated, ok := s.(scheduler.RateSetter); ok && rateOf(s) != r {
 		return rated.SetRate(l.now, r)
 	}
-	// The largest cost that a window lets leave is its limit.
-	if limited, ok := s.(interface{ SetLimit(time.Time, int64) error }); ok && s.MaxCost() != most {
-		return limited.SetLimit(l.now, most)
+	return nil
+}
+
+// resize sets the largest cost that may leave, which is the limit of a window and the size of a
+// bucket.
+func (l *loading) resize(s scheduler.Scheduler, most int64) error {
+	if s.MaxCost() == most {
+		return nil
+	}
+	switch s := s.(type) {
+	case interface{ SetLimit(time.Time, int64) error }:
+		return s.SetLimit(l.now, most)
+	case interface{ Resize(time.Time, int64) error }:
+		return s.Resize(l.now, most)
 	}
 	return nil
+}
+
+// madeWith tells what a state must not change.
+func madeWith(s scheduler.Scheduler) string {
+	if telling, ok := s.(interface{ MadeWith() string }); ok {
+		return telling.MadeWith()
+	}
+	return ""
 }
 
 func (l *loading) gcra(g *scheduler.GCRA, state []byte, r scheduler.Rate) error {

@@ -260,6 +260,114 @@ func TestLoadedIntoOtherLimits(t *testing.T) {
 	})
 }
 
+// What is missing in a bucket stays missing when its size changes.
+func TestLoadedIntoABucketOfAnotherSize(t *testing.T) {
+	for name, made := range map[string]func(size int64) scheduler.Scheduler{
+		"token": func(size int64) scheduler.Scheduler {
+			return scheduler.Must(scheduler.NewTokenBucket(scheduler.PerHour(1), size))
+		},
+		"leaky": func(size int64) scheduler.Scheduler {
+			return scheduler.Must(scheduler.NewLeakyBucket(scheduler.PerHour(1), size))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := shaper.MustNewFrom(made(20))
+				require.True(t, s.AllowN(3))
+				larger, smaller, tiny := shaper.MustNewFrom(made(30)), shaper.MustNewFrom(made(5)), shaper.MustNewFrom(made(2))
+				for _, loaded := range []*shaper.Shaper{larger, smaller, tiny} {
+					load(t, loaded, s)
+				}
+				assert.False(t, larger.AllowN(28))
+				assert.True(t, larger.AllowN(27))
+				assert.False(t, smaller.AllowN(3))
+				assert.True(t, smaller.AllowN(2))
+				assert.Equal(t, 2*time.Hour, tiny.Delay(), "one more is owed than it holds")
+				pass(2 * time.Hour)
+				assert.True(t, tiny.Allow())
+				assert.False(t, tiny.Allow())
+			})
+		})
+	}
+}
+
+// A state says what has left in windows that are others now, and when hours were open; it
+// must not bring these back.
+func TestStateOfOtherWindowsIsRefused(t *testing.T) {
+	window := func(length time.Duration, opts ...scheduler.FixedWindowOption) scheduler.Scheduler {
+		return scheduler.Must(scheduler.NewFixedWindow(5, length, opts...))
+	}
+	hours := func(to time.Duration) scheduler.Scheduler {
+		return scheduler.Must(scheduler.NewHours(time.UTC, 0, to))
+	}
+	for _, tt := range []struct {
+		from, into scheduler.Scheduler
+		want       string
+	}{
+		{window(time.Hour), window(day), "a *scheduler.FixedWindow has windows of 1h0m0s, want windows of 24h0m0s"},
+		{
+			window(day, scheduler.WithDayStart(time.Hour)), window(day, scheduler.WithDayStart(5*time.Hour)),
+			"a *scheduler.FixedWindow has windows of 24h0m0s in UTC, day start 1h0m0s, want windows of 24h0m0s in UTC, day start 5h0m0s",
+		},
+		{
+			scheduler.Must(scheduler.NewSlidingLog(5, time.Hour)), scheduler.Must(scheduler.NewSlidingLog(5, time.Minute)),
+			"a *scheduler.SlidingLog has a window of 1h0m0s, want a window of 1m0s",
+		},
+		{
+			scheduler.Must(scheduler.NewSlidingCounter(5, time.Hour)), scheduler.Must(scheduler.NewSlidingCounter(5, time.Minute)),
+			"a *scheduler.SlidingCounter has a window of 1h0m0s, want a window of 1m0s",
+		},
+		{hours(time.Hour), hours(2 * time.Hour), "a *scheduler.Hours has hours from 0s to 1h0m0s in UTC, want hours from 0s to 2h0m0s in UTC"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			into := newShaper(t, scheduler.PerSecond(1), shaper.WithLimits(tt.into))
+			before := saved(t, into)
+			from := newShaper(t, scheduler.PerSecond(1), shaper.WithLimits(tt.from))
+			assert.EqualError(t, into.UnmarshalBinary(saved(t, from)), "shaper: state: "+tt.want)
+			assert.Equal(t, before, saved(t, into))
+		})
+	}
+}
+
+// It is the same for the limits in All, each of which has its own state.
+func TestLoadedIntoAllOfOtherLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fresh := func(n int64) *shaper.Shaper {
+			pacer := scheduler.Must(scheduler.NewGCRA(scheduler.PerSecond(n), n))
+			window := scheduler.Must(scheduler.NewFixedWindow(n, time.Hour))
+			return shaper.MustNewFrom(scheduler.All(scheduler.All(window), scheduler.All(), pacer))
+		}
+		s := fresh(9)
+		require.True(t, s.AllowN(2))
+		loaded := fresh(5)
+		load(t, loaded, s)
+		assert.Equal(t, scheduler.PerSecond(5), loaded.Stats().Rate)
+		assert.False(t, loaded.AllowN(4))
+		assert.True(t, loaded.AllowN(3))
+		pass(time.Minute)
+		assert.False(t, loaded.Allow())
+	})
+}
+
+// What is owed after a call of a large cost counts as one waiting call, in a loaded line
+// as in the other one.
+func TestLoadedLineHasAsMuchRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, loaded := newShaper(t, scheduler.PerSecond(100), shaper.WithQueue(100)), newShaper(t, scheduler.PerSecond(100), shaper.WithQueue(100))
+		require.True(t, s.AllowN(500))
+		load(t, loaded, s)
+		assert.NoError(t, loaded.Wait(t.Context()))
+
+		idle, bound := newGroup[string](t, scheduler.PerSecond(100), shaper.WithQueue(100)), newGroup[string](t, scheduler.PerSecond(100), shaper.WithQueue(100))
+		require.True(t, idle.AllowN("a", 500))
+		load(t, bound, idle)
+		require.NoError(t, bound.Pause("a"))
+		load(t, idle, bound)
+		idle.Resume("a")
+		assert.NoError(t, idle.Wait(t.Context(), "a"))
+	})
+}
+
 // Calls that wait when a state is loaded go by it.
 func TestLoadedWhileCallsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -351,6 +459,37 @@ func (b *blurred) UnmarshalText(text []byte) error {
 	return err
 }
 
+// token is a key whose own errors tell it.
+type token struct{ secret string }
+
+func (k token) MarshalText() ([]byte, error) {
+	if k.secret == "" {
+		return nil, fmt.Errorf("no text for %+v", k)
+	}
+	return []byte(k.secret), nil
+}
+
+func (k *token) UnmarshalText(text []byte) error {
+	if text[0] != 't' {
+		return fmt.Errorf("%q is no token", text)
+	}
+	k.secret = string(text)
+	return nil
+}
+
+// A key may be a secret, and no error of a state tells it.
+func TestErrorsOfStatesTellNoKey(t *testing.T) {
+	g := shaper.MustNewGroup[token](scheduler.PerHour(1))
+	other := shaper.MustNewGroup[string](scheduler.PerHour(1))
+	require.True(t, other.Allow("hunter2"))
+	assert.EqualError(t, g.UnmarshalBinary(saved(t, other)), "shaper: state: key 1: it is no key of this type")
+	require.True(t, g.Allow(token{"t-1"}))
+	load(t, shaper.MustNewGroup[token](scheduler.PerHour(1)), g)
+	require.True(t, g.Allow(token{}))
+	_, err := g.MarshalBinary()
+	assert.Regexp(t, `^shaper: state: key \d of 2: its MarshalText fails$`, err)
+}
+
 func TestKeysAreSaved(t *testing.T) {
 	type name string
 	keysAreSaved(t, "", "a", "\x00\xff")
@@ -396,6 +535,7 @@ func TestGroupLoadsAllOrNothing(t *testing.T) {
 		}
 		err := into.UnmarshalBinary(saved(t, from))
 		require.ErrorIs(t, err, shaper.ErrTooManyKeys)
+		assert.Regexp(t, `^shaper: state: key \d+ of 20: `, err.Error())
 		assert.Equal(t, 5, into.Len())
 		for key := range 5 {
 			assert.True(t, into.Allow(key))

@@ -106,8 +106,34 @@ func TestStatsTellsTheShareOfUnitsUsed(t *testing.T) {
 	})
 }
 
+// While a call waits no unit passes unused, however its wait ends.
+func TestNoUnitIsUnusedWhileACallWaits(t *testing.T) {
+	for name, end := range map[string]func(s *shaper.Shaper, cancel func()){
+		"closed":    func(s *shaper.Shaper, _ func()) { _ = s.Close() },
+		"cancelled": func(_ *shaper.Shaper, cancel func()) { cancel() },
+		"held":      func(s *shaper.Shaper, _ func()) { s.HoldUntil(time.Now().Add(time.Hour)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShaper(t, scheduler.PerSecond(1), shaper.WithMaxInFlight(1))
+				r := newRecorder()
+				r.acquire(t.Context(), s)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				r.acquire(ctx, s)
+				r.until(10 * time.Second)
+				end(s, cancel)
+				synctest.Wait()
+				st := s.Stats()
+				assert.Zero(t, st.Waiting)
+				assert.Zero(t, st.UnusedUnits)
+			})
+		})
+	}
+}
+
 // With a burst of 1 a Shaper that is asked at random has a unit left or unused for each
-// interval that has passed, whichever way calls leave and whoever looks.
+// interval that has passed, in whatever way calls leave and however often Stats is asked.
 func TestUnitsLeftAndUnusedAreAllThereAre(t *testing.T) {
 	trial.Run(t, 200, func(t *testing.T, rng *rand.Rand) {
 		synctest.Test(t, func(t *testing.T) {

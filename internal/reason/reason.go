@@ -9,7 +9,7 @@ import (
 )
 
 // An Error is a sentinel, such as ErrClosed, of one package. It matches, by [errors.Is],
-// the sentinels of other packages with the same label: who asks why a call was refused
+// the sentinels of other packages with the same label: code that asks why a call was refused
 // need not know which layer has refused it.
 type Error struct{ pkg, label, text string }
 
