@@ -80,8 +80,7 @@ func (s *Shaper) departLocked(due, now time.Time, cost int64, place bool) {
 	s.sched.Commit(due, now, cost)
 	s.late.left(due, now)
 	s.debt = debtOf(cost, s.gcra)
-	s.counts.left++
-	s.counts.units += cost
+	s.counts.leave(cost)
 	if place {
 		s.places.taken++
 	}

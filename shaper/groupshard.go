@@ -87,8 +87,7 @@ func (sh *shard[K]) leaveLocked(key K, e idle, now time.Duration, cost int64) bo
 	}
 	sh.idle.put(key, e, before, sh.group.usual)
 	sh.counts.submitted++
-	sh.counts.left++
-	sh.counts.units += cost
+	sh.counts.leave(cost)
 	return true
 }
 

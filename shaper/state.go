@@ -209,7 +209,7 @@ func (s *Shaper) restoreLocked(n snapshot, skew time.Duration) error {
 			return fmt.Errorf("shaper: state: %w", err)
 		}
 	}
-	s.unused.turn(before)
+	s.unused.turn(before, rateOf(s.pacer))
 	s.full, s.share, s.gate = n.full, n.share, n.gate
 	if s.gate.reopening {
 		s.gate.openAt = s.gate.openAt.Add(load.shift)
