@@ -1,6 +1,9 @@
 package scheduler
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // TakeOver makes g owe at now what another schedule owes, whose state was loaded, say.
 // Units that are owed stay owed, as with [GCRA.SetRate]; the rate, the burst and the
@@ -36,6 +39,10 @@ func (b *LeakyBucket) Shift(by time.Duration) { b.touched = shifted(b.touched, b
 func (l *SlidingLog) Shift(by time.Duration) {
 	l.epoch, l.seen = shifted(l.epoch, by), shifted(l.seen, by)
 }
+
+// Limits returns the limits that are kept at once. What concerns each of them alone, such
+// as to load its state into numbers that have changed, is done to each.
+func (a all) Limits() []Scheduler { return slices.Clone(a) }
 
 // Shift passes on to the limits that have it; see [GCRA.Shift].
 func (a all) Shift(by time.Duration) {

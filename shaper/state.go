@@ -92,9 +92,20 @@ func (s *Shaper) snapshotLocked() (snapshot, error) {
 	return snap, nil
 }
 
-// schedules returns the pacer and all limits.
+// schedules returns the pacer and all limits, those within a [scheduler.All] one by one.
 func (s *Shaper) schedules() []scheduler.Scheduler {
-	return append([]scheduler.Scheduler{s.pacer}, s.limits...)
+	return appendEach(appendEach(nil, s.pacer), s.limits...)
+}
+
+func appendEach(all []scheduler.Scheduler, more ...scheduler.Scheduler) []scheduler.Scheduler {
+	for _, limit := range more {
+		if several, ok := limit.(interface{ Limits() []scheduler.Scheduler }); ok && len(several.Limits()) > 0 {
+			all = appendEach(all, several.Limits()...)
+		} else {
+			all = append(all, limit)
+		}
+	}
+	return all
 }
 
 func (n *snapshot) encode(e *codec.Encoder) {
@@ -196,9 +207,10 @@ func (s *Shaper) restoreLocked(n snapshot, skew time.Duration) error {
 	s.unusedLocked(s.time.now())
 	before := rateOf(s.pacer)
 	load := loading{now: s.time.now(), shift: skew - s.time.skew()}
+	_, settable := s.pacer.(scheduler.RateSetter) // so it is the first schedule, and no All
 	for i, limit := range schedules {
 		r, err := rateOf(limit), error(nil)
-		if i == 0 && r != (scheduler.Rate{}) {
+		if i == 0 && settable && r != (scheduler.Rate{}) {
 			r, err = n.full.Scale(n.share.num, n.share.den)
 		}
 		if err == nil {
