@@ -188,8 +188,16 @@ func (sh *shard[K]) makeLocked(key K, now time.Duration) (*member, error) {
 // and the locks of other shards, need it free.
 func (sh *shard[K]) prepareUnlocked(made *newKey[K], key K, now time.Duration) error {
 	sh.mu.Unlock()
-	defer sh.mu.Lock() // even if that function panics
-	return made.prepare(sh.group, key, now)
+	returned := false
+	defer func() { // even if that function panics
+		if !returned {
+			made.abandon(sh.group)
+		}
+		sh.mu.Lock()
+	}()
+	err := made.prepare(sh.group, key, now)
+	returned = true
+	return err
 }
 
 func (sh *shard[K]) hasLocked(key K) bool {
