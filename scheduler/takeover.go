@@ -40,9 +40,9 @@ func (l *SlidingLog) Shift(by time.Duration) {
 	l.epoch, l.seen = shifted(l.epoch, by), shifted(l.seen, by)
 }
 
-// LimitsOfAll returns the limits, so that each can be saved, loaded and changed on its own. The
-// order is always the same.
-func (a all) LimitsOfAll() []Scheduler { return slices.Clone(a) }
+// Limits returns the limits that are kept at once. What concerns each of them alone, such
+// as to load its state into numbers that have changed, is done to each.
+func (a all) Limits() []Scheduler { return slices.Clone(a) }
 
 // shifted moves an instant, but for the one that stands for none.
 func shifted(t time.Time, by time.Duration) time.Time {

@@ -95,21 +95,20 @@ func (s *Shaper) snapshotLocked() (snapshot, error) {
 	return snap, nil
 }
 
-// schedules returns the pacer and all limits. Of [scheduler.All] it returns the limits in
-// that, so that their numbers can be those that they were made with.
+// schedules returns the pacer and all limits, those within a [scheduler.All] one by one.
 func (s *Shaper) schedules() []scheduler.Scheduler {
-	return append(limitsOf(s.pacer), limitsOf(s.limits...)...)
+	return appendEach(appendEach(nil, s.pacer), s.limits...)
 }
 
-func limitsOf(schedules ...scheduler.Scheduler) (limits []scheduler.Scheduler) {
-	for _, s := range schedules {
-		if several, ok := s.(interface{ LimitsOfAll() []scheduler.Scheduler }); ok {
-			limits = append(limits, limitsOf(several.LimitsOfAll()...)...)
+func appendEach(all []scheduler.Scheduler, more ...scheduler.Scheduler) []scheduler.Scheduler {
+	for _, limit := range more {
+		if several, ok := limit.(interface{ Limits() []scheduler.Scheduler }); ok && len(several.Limits()) > 0 {
+			all = appendEach(all, several.Limits()...)
 		} else {
-			limits = append(limits, s)
+			all = append(all, limit)
 		}
 	}
-	return limits
+	return all
 }
 
 func (n *snapshot) encode(e *codec.Encoder) {
@@ -220,8 +219,8 @@ func (s *Shaper) restoreLocked(n snapshot, skew time.Duration) error {
 	}
 	s.unusedLocked(s.time.now())
 	before := rateOf(s.pacer)
-	_, settable := s.pacer.(scheduler.RateSetter)
 	load := loading{now: s.time.now(), shift: skew - s.time.skew()}
+	_, settable := s.pacer.(scheduler.RateSetter) // so it is the first schedule, and no All
 	for i, limit := range schedules {
 		r, err := rateOf(limit), error(nil)
 		if i == 0 && settable && r != (scheduler.Rate{}) {
@@ -235,7 +234,7 @@ func (s *Shaper) restoreLocked(n snapshot, skew time.Duration) error {
 			return fmt.Errorf("shaper: state: %w", err)
 		}
 	}
-	s.unused.turn(before)
+	s.unused.turn(before, rateOf(s.pacer))
 	s.full, s.share, s.gate, s.debt = n.full, n.share, n.gate, n.debt
 	if s.gate.reopening {
 		s.gate.openAt = s.gate.openAt.Add(load.shift)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/netip"
 	"sync"
@@ -696,4 +697,56 @@ func restartLoop(t *testing.T, held, killed bool) {
 		want = []time.Duration{0, 36 * time.Second, 46 * time.Second, 56 * time.Second}
 	}
 	require.Equal(t, want, left)
+}
+
+// Limits that were changed since then hold wherever they stand, also within an All.
+func TestLoadedIntoOtherLimitsWithinAll(t *testing.T) {
+	day := func(n int64) scheduler.Scheduler {
+		return scheduler.All(scheduler.Must(scheduler.NewFixedWindow(n, 24*time.Hour)), scheduler.All(),
+			scheduler.Must(scheduler.NewGCRA(scheduler.PerSecond(n), n)))
+	}
+	for name, build := range map[string]func(n int64) *shaper.Shaper{
+		"NewFrom": func(n int64) *shaper.Shaper { return shaper.MustNewFrom(day(n)) },
+		"WithLimits": func(n int64) *shaper.Shaper {
+			return shaper.MustNew(scheduler.PerSecond(1000), shaper.WithBurst(100), shaper.WithLimits(day(n)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, more, fewer := build(5), build(8), build(3)
+				require.True(t, s.AllowN(4))
+				load(t, more, s)
+				pass(time.Minute)
+				assert.True(t, more.AllowN(4))
+				pass(time.Minute)
+				assert.False(t, more.Allow(), "4 of 8 and 4")
+				load(t, fewer, s)
+				assert.False(t, fewer.Allow(), "4 of 3")
+				assert.ErrorIs(t, fewer.WaitN(t.Context(), 4), shaper.ErrCost)
+			})
+		})
+	}
+}
+
+// What is owed may be more than any time can pay. It is saved and loaded all the same.
+func TestCenturiesAreSaved(t *testing.T) {
+	for name, build := range schedules {
+		t.Run(name, func(t *testing.T) {
+			s := shaper.MustNewFrom(build())
+			for range 40 {
+				s.Charge(math.MaxInt)
+			}
+			load(t, shaper.MustNewFrom(build()), s)
+		})
+	}
+	t.Run("a key", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			g, other := newGroup[string](t, scheduler.PerSecond(3)), newGroup[string](t, scheduler.PerSecond(3))
+			for range 40 {
+				require.NoError(t, g.Charge("a", math.MaxInt))
+			}
+			load(t, other, g)
+			assert.Equal(t, g.Delay("a"), other.Delay("a"))
+		})
+	})
 }

@@ -52,7 +52,7 @@ func (s *Shaper) wait(ctx context.Context, dead error, read time.Duration, cost 
 	var deadline time.Time
 	var done <-chan struct{}
 	if dead == nil {
-		deadline, _ = ctx.Deadline()
+		deadline = deadlineOf(ctx)
 		done = ctx.Done()
 	}
 	c, err := s.enter(dead, deadline, read, cost, place)
@@ -60,6 +60,18 @@ func (s *Shaper) wait(ctx context.Context, dead error, read time.Duration, cost 
 		return err
 	}
 	return s.await(ctx, done, c)
+}
+
+// deadlineOf returns the deadline of a context, and zero if it has none.
+func deadlineOf(ctx context.Context) time.Time {
+	deadline, ok := ctx.Deadline()
+	switch {
+	case !ok:
+		return time.Time{} // whatever time it tells
+	case deadline.IsZero():
+		return deadline.Add(1) // a deadline, and long past
+	}
+	return deadline
 }
 
 // Allow reports whether a call of one unit may leave now. If so, it has left. It
