@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-go/sluice/shaper"
 )
 
-// ready is so fast that nobody ever waits.
+// ready is so fast that no call ever waits.
 var ready = scheduler.PerSecond(2_000_000_000)
 
 func BenchmarkWaitReady(b *testing.B) {

@@ -14,12 +14,12 @@ import (
 	"github.com/sluice-go/sluice/shaper"
 )
 
-// slots is a schedule that somebody else fills: unit by unit, at instants of his choice.
+// slots is a schedule that the test fills: unit by unit, at instants of its choice.
 type slots struct {
 	mu    sync.Mutex
 	free  []time.Time
 	guess time.Duration // how long it takes until more come
-	asked int64         // the most units that anybody has asked for
+	asked int64         // the most units that it was asked for
 	held  time.Time
 	again func()
 }

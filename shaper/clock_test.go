@@ -84,8 +84,8 @@ func TestMockClockDeadlines(t *testing.T) {
 	})
 }
 
-// A clock that is set back lets no time pass: nobody leaves early for it, and
-// nobody is locked out for as long as the step.
+// A clock that is set back lets no time pass: no call leaves early for it, and
+// none is locked out for as long as the step.
 func TestClockSetBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mock := clock.NewMock()

@@ -76,7 +76,7 @@ func ExampleWithClock() {
 	// true
 }
 
-// A partner who says "come back in a minute" holds the whole line.
+// A partner that says "come back in a minute" holds the whole line.
 func ExampleShaper_HoldUntil() {
 	mock := clock.NewMock()
 	s, err := shaper.New(scheduler.PerSecond(10), shaper.WithClock(mock))
@@ -190,7 +190,7 @@ func ExampleNewFrom() {
 	// true true false 2h0m0s
 }
 
-// At most two at a time, at any rate. Who has acquired must release.
+// At most two at a time, at any rate. What is acquired must be released.
 func ExampleShaper_Acquire() {
 	ctx := context.Background()
 	s := shaper.MustNew(scheduler.PerSecond(1000), shaper.WithBurst(10), shaper.WithMaxInFlight(2))

@@ -436,7 +436,7 @@ func newWindow(t testing.TB) scheduler.Scheduler {
 	return w
 }
 
-// A caller alone who is woken late gets the rate of his key, too.
+// A caller alone that is woken late gets the rate of its key, too.
 func TestOneCallerGetsTheRateOfAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := lateClock(func() time.Duration { return ms })

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-go/sluice/scheduler"
 )
 
-// A caller who has read the clock and was then held up finds the key forgotten. What it
+// A caller that has read the clock and was then held up finds the key forgotten. What it
 // reads is no reason for a unit more.
 func TestStaleTimeAfterForgetting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -16,9 +16,9 @@ import (
 	"github.com/sluice-go/sluice/shaper"
 )
 
-// Callers that leave one key go on to others while the one who has let them leave is not
-// done yet. Nobody's timer is stopped by that.
-func TestNobodySleepsForEver(t *testing.T) {
+// Callers that leave one key go on to others while the one that has let them leave is not
+// done yet. That stops the timer of no call.
+func TestNoCallSleepsForEver(t *testing.T) {
 	g := newGroup[int](t, scheduler.PerSecond(1000), shaper.WithQueue(1000))
 	var lost atomic.Int64
 	for end := time.Now().Add(300 * ms); time.Now().Before(end); {
@@ -42,7 +42,7 @@ func TestNobodySleepsForEver(t *testing.T) {
 	assert.Zero(t, lost.Load())
 }
 
-// The time that the function of the rates takes counts for nobody twice.
+// The time that the function of the rates takes counts for no key twice.
 func TestSlowRatesOpenNoBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup[int](t, scheduler.PerSecond(1), shaper.WithRates(func(int) scheduler.Rate {
@@ -56,7 +56,7 @@ func TestSlowRatesOpenNoBurst(t *testing.T) {
 	})
 }
 
-// A function of the user's that panics, or uses the Group, locks nobody out.
+// A function of the user's that panics, or uses the Group, locks no key out.
 func TestRatesMayPanicAndCallBack(t *testing.T) {
 	var g *shaper.Group[int]
 	nested := false
@@ -121,7 +121,7 @@ func TestKeyWithItsOwnRateIsNotSpecial(t *testing.T) {
 	})
 }
 
-// After hours in which nobody came, fine fractions of a nanosecond are told as before.
+// After hours without a call, fine fractions of a nanosecond are told as before.
 func TestKeyReleasedAfterHours(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup[string](t, scheduler.PerSecond(999_983))

@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-go/sluice/shaper"
 )
 
-// A caller alone who is woken late, as timers of a millisecond wake all, comes back late.
+// A caller alone that is woken late, as timers of a millisecond wake all, comes back late.
 // The rate does not suffer by it: without that rule this caller gets less than a fifth of it.
 func TestOneCallerGetsTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

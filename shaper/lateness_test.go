@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-go/sluice/shaper"
 )
 
-// Who may claim to have been late, and for how long: a call that finds the line empty may
+// Which calls may claim to have been late, and for how long: a call that finds the line empty may
 // go back to the instant at which its caller would have come, had the timer been on time.
 // Each test here is a case in which that must not reach back further.
 

@@ -29,7 +29,7 @@ func TestGrainKeepsReleasesApart(t *testing.T) {
 }
 
 // The option takes effect where it can, and in no bubble: an alarm from outside would
-// wake those who live by another time.
+// wake callers that live by another time.
 func TestPreciseTimingStaysOutOfBubbles(t *testing.T) {
 	kind := func() any {
 		s, err := New(scheduler.PerSecond(1), WithPreciseTiming())

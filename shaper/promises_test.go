@@ -160,7 +160,7 @@ func TestPromise5EarliestForOneCaller(t *testing.T) {
 	})
 }
 
-// What was missed in a stall longer than the tolerance is lost, also for those who
+// What was missed in a stall longer than the tolerance is lost, also for calls that
 // come after it.
 func TestPromise5StallIsNotCaughtUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -281,7 +281,7 @@ func TestPromise8OneOutcome(t *testing.T) {
 	assert.NotZero(t, refused)
 }
 
-func TestPromise9ChangesReachEverybody(t *testing.T) {
+func TestPromise9ChangesReachEveryCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShaper(t, scheduler.PerSecond(10), shaper.WithBurst(1))
 		r := newRecorder()
@@ -346,7 +346,7 @@ func TestPromise10IdleIsFree(t *testing.T) {
 			runtime.GC()
 			runtime.Gosched()
 		}
-		require.NotEmpty(t, collected, "something holds a Shaper that nobody uses")
+		require.NotEmpty(t, collected, "something holds a Shaper that is out of use")
 		<-collected
 	}
 }

@@ -115,7 +115,7 @@ func TestMaxDelay(t *testing.T) {
 		s.HoldUntil(time.Now().Add(time.Second))
 		assert.ErrorIs(t, s.Wait(t.Context()), shaper.ErrMaxDelay, "a hold counts")
 		pass(time.Minute)
-		assert.Equal(t, []time.Duration{0, time.Second}, r.left(), "who waits goes on waiting")
+		assert.Equal(t, []time.Duration{0, time.Second}, r.left(), "the waiting call goes on waiting")
 	})
 }
 
@@ -200,7 +200,7 @@ func round(st shaper.Stats) shaper.Stats {
 	return st
 }
 
-// Whoever becomes head while all timers are stopped must get one.
+// A call that becomes head while all timers are stopped must get one.
 func TestEveryWayToBecomeHeadArmsTheTimer(t *testing.T) {
 	for name, change := range map[string]func(s *shaper.Shaper, cancelHead func()){
 		"cancel": func(_ *shaper.Shaper, cancelHead func()) { cancelHead() },
@@ -272,8 +272,8 @@ func TestOneWakePerDeparture(t *testing.T) {
 	})
 }
 
-// The timer of a call that has gone must not fire for whoever waits next in its
-// place.
+// The timer of a call that has gone must not fire for the call that waits next
+// in its place.
 func TestNoTimerOutlivesItsCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		schedule, s := newAsked(t)
@@ -293,7 +293,7 @@ func TestNoTimerOutlivesItsCall(t *testing.T) {
 	})
 }
 
-func TestNoAlarmWhileNobodyWaits(t *testing.T) {
+func TestNoAlarmWhileNoCallWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fired := atomic.Int64{}
 		s := newShaper(t, scheduler.PerSecond(10), shaper.WithClock(alarms{clock.New(), &fired}))
@@ -364,7 +364,7 @@ func TestNoUserCodeUnderTheLock(t *testing.T) {
 	})
 }
 
-// A window is as long as it is: who waits for the next one is no backlog.
+// A window is as long as it is: calls that wait for the next one are no backlog.
 func TestWindowsBoundTheLineByCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := shaper.NewFrom(must(scheduler.NewFixedWindow(2, 24*time.Hour)), shaper.WithQueue(3))
@@ -380,7 +380,7 @@ func TestWindowsBoundTheLineByCalls(t *testing.T) {
 	})
 }
 
-// With a maximum delay of 0 nobody waits, not even for the end of a pause.
+// With a maximum delay of 0 no call waits, not even for the end of a pause.
 func TestMaxDelayZeroWhilePaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShaper(t, scheduler.PerSecond(10), shaper.WithMaxDelay(0))
@@ -420,7 +420,7 @@ func TestPredictionsAreEvenBehindAGate(t *testing.T) {
 	})
 }
 
-// Whoever arrives while the timer of the head is late lets everybody leave who is
+// A call that arrives while the timer of the head is late lets all calls leave that are
 // due, the head first.
 func TestArrivalsServeAnOverdueHead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

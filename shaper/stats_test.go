@@ -107,7 +107,7 @@ func TestStatsTellsTheShareOfUnitsUsed(t *testing.T) {
 }
 
 // With a burst of 1 a Shaper that is asked at random has a unit left or unused for each
-// interval that has passed, whichever way calls leave and whoever looks.
+// interval that has passed, whichever way calls leave and however often it is asked.
 func TestUnitsLeftAndUnusedAreAllThereAre(t *testing.T) {
 	trial.Run(t, 200, func(t *testing.T, rng *rand.Rand) {
 		synctest.Test(t, func(t *testing.T) {

@@ -84,7 +84,7 @@ func (s *Shaper) AllowN(cost int) bool {
 
 // LeaveNow reports whether a call of the given cost has left at once. A no counts as
 // nothing and means only that [Shaper.WaitN] has to be asked: unlike [Shaper.AllowN],
-// LeaveNow says yes only where no lock is needed for it. It is for callers who do
+// LeaveNow says yes only where no lock is needed for it. It is for callers that do
 // something before they wait, such as looking at the clock.
 func (s *Shaper) LeaveNow(cost int) bool {
 	if s.fast.leave(s.time.since(), int64(cost)) {

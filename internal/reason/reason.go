@@ -9,8 +9,8 @@ import (
 )
 
 // An Error is a sentinel, such as ErrClosed, of one package. It matches, by [errors.Is],
-// the sentinels of other packages with the same label: who asks why a call was refused
-// need not know which layer has refused it.
+// the sentinels of other packages with the same label: to learn why a call was
+// refused, the caller need not know which layer has refused it.
 type Error struct{ pkg, label, text string }
 
 // New returns the sentinel of a package. The label is a stable short word, such as

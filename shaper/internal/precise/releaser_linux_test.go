@@ -394,7 +394,7 @@ func TestNoDescriptor(t *testing.T) {
 	flush(t, r)
 }
 
-// An Alarm that is not set keeps nobody alive.
+// An Alarm that is not set does not keep its owner from being collected.
 func TestCollected(t *testing.T) {
 	type owner struct{ alarm *Alarm }
 	for name, use := range map[string]func(t *testing.T, r *releaser, a *Alarm){
