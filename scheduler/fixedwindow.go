@@ -34,10 +34,7 @@ import (
 // Memory: two instants and one count per key. Its Next is exact for any ahead if
 // those units come one by one; a day that clocks skip whole counts as one.
 //
-// A quota for the day survives a crash if its state is saved while it is in use. Under a
-// Shaper that is the Shaper's MarshalBinary, under its lock; nothing else may touch the
-// FixedWindow then.
-//
+
 // FixedWindow is not safe for concurrent use.
 type FixedWindow struct {
 	limit  int64

@@ -15,7 +15,10 @@ type Error struct{ pkg, label, text string }
 
 // New returns the sentinel of a package. The label is a stable short word, such as
 // "closed". It says nothing about the package.
-func New(pkg, label, text string) *Error { return &Error{pkg, label, text} }
+//
+// The result is an error, so that no variable needs to be declared as one: with a variable
+// of a type error go doc lists no constructor that may fail under the type that it makes.
+func New(pkg, label, text string) error { return &Error{pkg, label, text} }
 
 func (e *Error) Error() string { return e.pkg + ": " + e.text }
 
