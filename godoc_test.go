@@ -31,7 +31,7 @@ func TestDocListsConstructorsWithTheirTypes(t *testing.T) {
 			require.NoError(t, err)
 			parsed = append(parsed, file)
 		}
-		pkg, err := doc.NewFromFiles(files, parsed, "github.com/sluice-go/sluice/"+dir)
+		pkg, err := doc.NewFromFiles(files, parsed, "github.com/sluice-go/sluice/"+dir, doc.AllDecls) // as go doc does
 		require.NoError(t, err)
 		assert.NotEmpty(t, pkg.Types, dir)
 		for _, f := range pkg.Funcs {
