@@ -47,7 +47,7 @@ func TestPromises(t *testing.T) {
 			assert.Equal(t, []time.Duration{0, 333_333_334, 666_666_667, time.Second}, line.departures())
 		})
 	})
-	t.Run("first come, first out, and nobody overtakes", func(t *testing.T) {
+	t.Run("first come, first out, and no call overtakes", func(t *testing.T) {
 		bubble(t, func(t *testing.T, line *line) {
 			pace := line.pace(shaper.New(scheduler.PerSecond(10)))
 			line.wait(pace, 3)
@@ -81,7 +81,7 @@ func TestPromises(t *testing.T) {
 			}
 		})
 	})
-	t.Run("who cannot make the deadline is told at once", func(t *testing.T) {
+	t.Run("a call that cannot make its deadline is told at once", func(t *testing.T) {
 		bubble(t, func(t *testing.T, line *line) {
 			pace := line.pace(shaper.New(scheduler.PerMinute(1)))
 			require.NoError(t, pace.Wait(t.Context()))
@@ -111,7 +111,7 @@ func TestPromises(t *testing.T) {
 			assert.EqualValues(t, 15, len(line.departures())+len(line.errors()))
 		})
 	})
-	t.Run("changes reach those who wait", func(t *testing.T) {
+	t.Run("changes reach waiting calls", func(t *testing.T) {
 		bubble(t, func(t *testing.T, line *line) {
 			pace := line.pace(shaper.New(scheduler.PerHour(1)))
 			line.wait(pace, 3)

@@ -29,7 +29,7 @@ func blockedScenarios() []scenario {
 	return all
 }
 
-// arriving is what each of many who come at once may need to get past the others.
+// arriving is what each of many callers that come at once may need to get past the others.
 const arriving = 10 * time.Microsecond
 
 // lines are how many wait all the time, and for how many per second.
@@ -50,7 +50,7 @@ func (l crowded) name() string { return fmt.Sprintf("Blocked/rate=%d/callers=%d"
 
 func measureBlocked(l limiter, r rate, callers int, scale scale) (sample, error) {
 	var departed atomic.Int64
-	// Who knows no context would keep us waiting at the end: the process ends instead.
+	// Waiters that know no context would go on at the end: the process ends instead.
 	before := count().blocked
 	gather(callers, func(ctx context.Context) {
 		for l.wait(ctx) == nil {

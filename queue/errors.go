@@ -13,12 +13,14 @@ var (
 	// ErrFull is returned by [Queue.TrySubmit] when as many jobs wait as the capacity allows.
 	ErrFull = errors.New("queue: full")
 
-	// ErrClosed is returned by [Queue.Submit] and [Queue.TrySubmit] once [Queue.Shutdown] or [Queue.Close] was called. It
-	// matches, by [errors.Is], what bears its name in the other packages of this module.
-	ErrClosed error = reason.New("queue", "closed", "closed")
+	// ErrClosed is returned by [Queue.Submit] and [Queue.TrySubmit] once [Queue.Shutdown] or
+	// [Queue.Close] was called. It matches, by [errors.Is], what bears its name in the other
+	// packages of this module.
+	ErrClosed = reason.New("queue", "closed", "closed")
 
-	// ErrGoexit is the Value of the [PanicError] of a job that called [runtime.Goexit], which is what the FailNow
-	// and Fatal methods of package testing do. errors.Is(err, ErrGoexit) tells it apart from a panic.
+	// ErrGoexit is the Value of the [PanicError] of a job that called [runtime.Goexit], which
+	// is what the FailNow and Fatal methods of package testing do. errors.Is(err, ErrGoexit)
+	// tells it apart from a panic.
 	ErrGoexit = errors.New("runtime.Goexit called")
 
 	errZeroQueue  = errors.New("queue: zero Queue: make one with New")

@@ -171,7 +171,7 @@ func (a *asked) Notify(func()) {}
 
 // A limit that prepares for what it is asked about is asked for when the others say yes,
 // wherever it stands among them.
-func TestAllAsksWhoPreparesLast(t *testing.T) {
+func TestAllAsksPreparersLast(t *testing.T) {
 	slow := newGCRA(t, scheduler.PerHour(1), 1)
 	slow.Commit(origin, origin, 1)
 	shared := &asked{Scheduler: newGCRA(t, scheduler.PerSecond(10), 1)}

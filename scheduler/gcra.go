@@ -162,6 +162,11 @@ func (g *GCRA) Commit(due, left time.Time, n int64) {
 		g.tat, g.frac, g.emission.den = d, 0, g.emission.units
 	}
 	g.advance(g.emission.times(n))
+	if g.owed(d) == forever {
+		// As far as a wait can be told. Beyond that, each large cost would move TAT by
+		// centuries, to years that no state can hold.
+		g.tat, g.frac = d.Add(never), 0
+	}
 }
 
 // SetRate changes the rate as of now. Units that are owed stay owed, and their

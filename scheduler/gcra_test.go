@@ -310,3 +310,20 @@ func TestGCRACutsAWaitAt292Years(t *testing.T) {
 	g.Commit(origin, origin, math.MaxInt64)
 	assert.Equal(t, time.Duration(math.MaxInt64), g.Next(origin, 0, 1).Sub(origin))
 }
+
+// Costs that no time can pay move TAT as far as a wait can be told, and no further however
+// many there are: the state of such a schedule can be loaded.
+func TestGCRAOwesCenturiesAtMost(t *testing.T) {
+	const never = time.Duration(math.MaxInt64)
+	g := newGCRA(t, scheduler.PerSecond(3), 2)
+	for i := range 40 {
+		now := origin.Add(time.Duration(i) * time.Second)
+		g.Commit(now, now, math.MaxInt64)
+		assert.Equal(t, now.Add(never), g.TAT())
+	}
+	state, err := g.MarshalBinary()
+	require.NoError(t, err)
+	var loaded scheduler.GCRA
+	require.NoError(t, loaded.UnmarshalBinary(state))
+	assert.Equal(t, g.TAT(), loaded.TAT())
+}

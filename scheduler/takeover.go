@@ -40,8 +40,8 @@ func (l *SlidingLog) Shift(by time.Duration) {
 	l.epoch, l.seen = shifted(l.epoch, by), shifted(l.seen, by)
 }
 
-// Limits returns the limits, so that each can be saved, loaded and changed on its own. The
-// order is always the same.
+// Limits returns the limits that are kept at once. What concerns each of them alone, such
+// as to load its state into numbers that have changed, is done to each.
 func (a all) Limits() []Scheduler { return slices.Clone(a) }
 
 // shifted moves an instant, but for the one that stands for none.

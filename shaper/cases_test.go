@@ -17,7 +17,7 @@ import (
 	"github.com/sluice-go/sluice/shaper"
 )
 
-// Scenarios from public bug reports of people who pace outbound calls.
+// Scenarios from public bug reports about pacing outbound calls.
 
 // Source: grafana/rollout-operator#441, blampe/rreading-glasses#452,
 // aishek/axios-rate-limit#21.
@@ -450,7 +450,7 @@ func TestCaseC06OverflowNeverMeansNow(t *testing.T) {
 
 // Source: juju/ratelimit#4, uburuntu/throttler#2, fujiwara/shapeio#5,
 // projectdiscovery/ratelimit#47, aishek/axios-rate-limit#48.
-func TestCaseD01RaisingTheRateReachesThoseWhoWait(t *testing.T) {
+func TestCaseD01RaisingTheRateReachesWaitingCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShaper(t, scheduler.Every(2*time.Second))
 		r := newRecorder()

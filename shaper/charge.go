@@ -22,8 +22,7 @@ func (s *Shaper) Charge(cost int) {
 	s.late.passed(now)
 	s.debt = int64(cost)
 	s.counts.submitted++
-	s.counts.left++
-	s.counts.units += int64(cost)
+	s.counts.leave(int64(cost))
 	s.dismissLateLocked(now)
 	s.dispatchLocked(now)
 }

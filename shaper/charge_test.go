@@ -35,7 +35,7 @@ func TestChargeMovesTheLineBack(t *testing.T) {
 	})
 }
 
-func TestChargeWhileNobodyWaits(t *testing.T) {
+func TestChargeWhileNoCallWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShaper(t, scheduler.PerSecond(10))
 		s.Charge(3)

@@ -7,7 +7,29 @@ import "time"
 func (s *Shaper) dispatch() {
 	s.lock()
 	defer s.unlock()
-	s.dispatchLocked(s.time.now())
+	now := s.time.now()
+	head := s.line.head
+	came := head != nil && !s.nextDue.After(now) && !s.standsLocked()
+	s.dispatchLocked(now)
+	if came && s.line.head == head {
+		s.putOff++
+	}
+}
+
+// A schedule may put the head off when its instant has come, as it has closed times or knows
+// more by then. One that breaks its contract may do so without end, each time by a moment;
+// from some number of times on it is asked again no sooner than after a pause.
+const (
+	mostPutOff  = 100
+	putOffPause = time.Millisecond
+)
+
+// waitLocked returns the wait for which the alarm is set.
+func (s *Shaper) waitLocked(wait time.Duration) time.Duration {
+	if s.putOff < mostPutOff {
+		return wait
+	}
+	return max(wait, putOffPause)
 }
 
 // dispatchLocked is the one place where waiting ends: look at the head, ask the
@@ -23,7 +45,7 @@ func (s *Shaper) dispatchLocked(now time.Time) {
 		}
 		s.nextDue = due
 		if wait := due.Sub(now); wait > 0 {
-			s.alarm.set(c, wait)
+			s.alarm.set(c, s.waitLocked(wait))
 			return
 		}
 		s.departLocked(due, now, c.cost, c.place)
@@ -79,9 +101,9 @@ func (s *Shaper) departLocked(due, now time.Time, cost int64, place bool) {
 	s.passGateLocked(cost)
 	s.sched.Commit(due, now, cost)
 	s.late.left(due, now)
+	s.putOff = 0
 	s.debt = debtOf(cost, s.gcra)
-	s.counts.left++
-	s.counts.units += cost
+	s.counts.leave(cost)
 	if place {
 		s.places.taken++
 	}

@@ -23,10 +23,14 @@ type fastPath struct {
 type word struct {
 	tat    atomic.Int64 // shut, or TAT in ticks since the origin
 	ticks  scheduler.Ticks
-	burst  int64
+	burst  int64         // up to mostFast
 	origin time.Duration // since the epoch of the Shaper
 	opened int64         // TAT when it was opened; under mu
 }
+
+// mostFast is the largest cost of a call that leaves without the lock: no program lives
+// to see a sum of such costs overflow.
+const mostFast = 1 << 30
 
 // shut is no TAT: it sends every call to the lock.
 const shut = math.MaxInt64
@@ -108,7 +112,7 @@ func (s *Shaper) openWordLocked() {
 	if !ok {
 		return
 	}
-	w = &word{ticks: ticks, burst: s.gcra.Burst(), origin: s.time.elapsed}
+	w = &word{ticks: ticks, burst: min(s.gcra.Burst(), mostFast), origin: s.time.elapsed}
 	s.storeWordLocked(w, tat)
 	s.fast.word.Store(w)
 }

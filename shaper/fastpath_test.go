@@ -86,7 +86,7 @@ func TestFineFractionsOutliveTheirWord(t *testing.T) {
 
 // What makes a call wait, or turns it away, is asked for before the fast path that needs no
 // lock, whichever came last.
-func TestNobodyPassesAClosedGate(t *testing.T) {
+func TestNoCallPassesAClosedGate(t *testing.T) {
 	for name, shut := range map[string]func(*shaper.Shaper){
 		"paused": (*shaper.Shaper).Pause,
 		"held":   func(s *shaper.Shaper) { s.HoldUntil(time.Now().Add(time.Hour)) },

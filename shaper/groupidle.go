@@ -14,6 +14,7 @@ type idle struct {
 type past struct {
 	late  time.Duration // of a lateness: by
 	since time.Duration // of a lateness
+	freed time.Duration // of places, if there is a lateness, and then since at least
 	debt  int64         // of a Shaper, if it is not 1
 }
 

@@ -66,6 +66,7 @@ func (s *Shaper) adopt(e idle, origin time.Time, maxInFlight int64) {
 	s.gate, s.life.state, s.debt = gate{}, open, max(e.past.debt, 1)
 	s.places.freedAt = time.Time{}
 	s.late.by, s.late.since = e.past.late, origin.Add(e.past.since)
+	s.places.freedAt = origin.Add(e.past.freed)
 	s.base, s.full, s.share = e.class.rate, e.class.rate, whole
 	s.places.most = maxInFlight
 }
@@ -131,6 +132,7 @@ func (s *Shaper) claimBoundByPlaceLocked() bool {
 func (s *Shaper) pastLocked(origin time.Time) (p past) {
 	if s.late.by > 0 {
 		p.late, p.since = s.late.by, s.late.since.Sub(origin)
+		p.freed = later(s.places.freedAt, s.late.since).Sub(origin)
 	}
 	if s.debt > 1 {
 		p.debt = s.debt

@@ -18,11 +18,18 @@ type rates[K comparable] struct {
 // would have is remembered, until it is: by SetRate, by [Group.Refresh], or because the
 // function of [WithRates] has come to say the same.
 func (g *Group[K]) SetRate(key K, r scheduler.Rate) error {
-	g.made()
-	if c, err := g.rates.Load().classOf(g, key); err == nil && c.rate.Cmp(r) == 0 {
-		return g.Refresh(key)
+	sh := g.shardOf(key)
+	for {
+		rates := g.rates.Load()
+		c, err := rates.classOf(g, key)
+		if err != nil || c.rate.Cmp(r) != 0 {
+			return g.change(key, func(s *Shaper) error { return s.SetRate(r) })
+		}
+		// Not by Refresh: asked once more, the function may say something else.
+		if done, err := sh.refresh(key, c, rates); done {
+			return err
+		}
 	}
-	return g.change(key, func(s *Shaper) error { return s.SetRate(r) })
 }
 
 // Refresh gives the key the rate that a new one would have: what the function of

@@ -138,3 +138,39 @@ func TestSetRatesMeetsNewKeys(t *testing.T) {
 	}
 	assert.Equal(t, 2000, g.Len())
 }
+
+// SetRate sets the rate that it is given, whatever the function says next.
+func TestSetRateMeetsAFunctionThatChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		g := newGroup[string](t, scheduler.PerSecond(9), shaper.WithRates(func(string) scheduler.Rate {
+			return scheduler.PerSecond(1 + asked.Add(1)%2)
+		}))
+		require.True(t, g.Allow("a"))
+		for units := range int64(8) {
+			r := scheduler.PerSecond(1 + units%3)
+			require.NoError(t, g.SetRate("a", r))
+			for _, state := range g.Range {
+				assert.Zero(t, r.Cmp(state.Rate), "%v, want %v", state.Rate, r)
+			}
+		}
+	})
+}
+
+// A function that panics when it is asked once more, as it was replaced meanwhile, costs no
+// place.
+func TestPanickingRatesTakeNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g *shaper.Group[string]
+		replace := func(f func(string) scheduler.Rate) { _ = g.SetRates(f) }
+		g = newGroup[string](t, scheduler.PerSecond(9), shaper.WithMaxKeys(1), shaper.WithRates(func(string) scheduler.Rate {
+			replace(func(string) scheduler.Rate { panic("no rate") })
+			return scheduler.PerSecond(1)
+		}))
+		assert.PanicsWithValue(t, "no rate", func() { g.Allow("a") })
+		assert.Zero(t, g.Len())
+		replace(func(string) scheduler.Rate { return scheduler.PerSecond(1) })
+		assert.True(t, g.Allow("b"))
+		assert.Equal(t, 1, g.Len())
+	})
+}

@@ -87,8 +87,7 @@ func (sh *shard[K]) leaveLocked(key K, e idle, now time.Duration, cost int64) bo
 	}
 	sh.idle.put(key, e, before, sh.group.usual)
 	sh.counts.submitted++
-	sh.counts.left++
-	sh.counts.units += cost
+	sh.counts.leave(cost)
 	return true
 }
 
@@ -192,8 +191,16 @@ func (sh *shard[K]) makeLocked(key K, now time.Duration) (*member, error) {
 // and the locks of other shards, need it free.
 func (sh *shard[K]) prepareUnlocked(made *newKey[K], key K, now time.Duration) error {
 	sh.mu.Unlock()
-	defer sh.mu.Lock() // even if that function panics
-	return made.prepare(sh.group, key, now)
+	returned := false
+	defer func() { // even if that function panics
+		if !returned {
+			made.abandon(sh.group)
+		}
+		sh.mu.Lock()
+	}()
+	err := made.prepare(sh.group, key, now)
+	returned = true
+	return err
 }
 
 func (sh *shard[K]) hasLocked(key K) bool {

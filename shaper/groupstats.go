@@ -71,7 +71,7 @@ func (sh *shard[K]) addTo(st *GroupStats, now time.Duration) {
 	st.Left += sh.counts.left
 	st.Cancelled += sh.counts.cancelled
 	st.Refused += sh.counts.refused
-	st.LeftUnits += sh.counts.units
+	st.LeftUnits = saturatingSum(st.LeftUnits, sh.counts.units)
 	for _, m := range sh.bound {
 		key := m.shaper.Stats()
 		st.Submitted += key.Submitted
@@ -79,9 +79,9 @@ func (sh *shard[K]) addTo(st *GroupStats, now time.Duration) {
 		st.Cancelled += key.Cancelled
 		st.Refused += key.Refused
 		st.Waiting += key.Waiting
-		st.Units += key.Units
+		st.Units = saturatingSum(st.Units, key.Units)
 		st.InFlight += key.InFlight
-		st.LeftUnits += key.LeftUnits
+		st.LeftUnits = saturatingSum(st.LeftUnits, key.LeftUnits)
 		st.Oldest = max(st.Oldest, key.Oldest)
 	}
 }
@@ -125,7 +125,7 @@ func (c *counts) add(more counts) {
 	c.left += more.left
 	c.cancelled += more.cancelled
 	c.refused += more.refused
-	c.units += more.units
+	c.units = saturatingSum(c.units, more.units)
 }
 
 // takeCounts returns what the Shaper has counted, and starts anew. No other goroutine uses it.
@@ -135,9 +135,7 @@ func (s *Shaper) takeCounts() counts {
 	taken := s.counts
 	s.counts = counts{}
 	fast := s.fast.left.Swap(0)
-	taken.submitted += fast
-	taken.left += fast
-	taken.units += fast + s.fast.more.Swap(0)
+	taken.add(counts{submitted: fast, left: fast, units: fast + s.fast.more.Swap(0)})
 	s.unused.seen = 0
 	return taken
 }

@@ -97,6 +97,7 @@ func (sh *shard[K]) sweepLocked(now time.Duration) {
 		e.tat = e.class.ticks.Advance(e.tat, moved)
 		if e.past.late > 0 {
 			e.past.since -= moved
+			e.past.freed -= moved
 		}
 		sh.idle.put(key, e, before, sh.group.usual)
 	})

@@ -40,17 +40,20 @@ func keyTexts[K comparable]() (keyText[K], error) {
 	return ownTexts[K](), nil
 }
 
-// ownTexts is for keys that write and read themselves.
+// ownTexts is for keys that write and read themselves. Their errors are not told, as these
+// may have the key in them, which may be a secret.
 func ownTexts[K comparable]() keyText[K] {
 	read := func(name []byte) (key K, err error) {
-		err = any(&key).(encoding.TextUnmarshaler).UnmarshalText(name)
+		if any(&key).(encoding.TextUnmarshaler).UnmarshalText(name) != nil {
+			err = errKey
+		}
 		return key, err
 	}
 	return keyText[K]{
 		of: func(key K) ([]byte, error) {
 			name, err := any(&key).(encoding.TextMarshaler).MarshalText()
 			if err != nil {
-				return nil, err
+				return nil, errors.New("its MarshalText fails")
 			}
 			if again, err := read(name); err != nil || again != key {
 				return nil, errors.New("its text is read as another key")

@@ -8,10 +8,10 @@ package shaper
 //	guarded by mu                         set when made and not changed
 //	time, sched, pacer, pacing, base,     capacity, maxDelay, maxBacklog,
 //	full, share, line and its calls,      gcra, limits, pool,
-//	refusals, nextDue, gate, places,      time.clock, time.epoch,
-//	life, counts, late, unused, debt,     a call's ready channel and timer
-//	alarm, wordOpen, and what gcra and
-//	limits point to
+//	refusals, nextDue, putOff, gate,      time.clock, time.epoch,
+//	places, life, counts, late, unused,   a call's ready channel and timer
+//	debt, alarm, wordOpen, and what gcra
+//	and limits point to
 //
 // A caller that waits holds no lock. It may read whether its call was refused once ready
 // has told it.

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/benbjohnson/clock"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -141,5 +142,39 @@ func TestLeaveNow(t *testing.T) {
 		time.Sleep(100 * ms)
 		assert.False(t, g.LeaveNow("a", 1))
 		assert.EqualValues(t, 2, g.Stats().Submitted)
+	})
+}
+
+// A key remembers when a place became free, also while no call uses it, and no other key does.
+func TestFreedPlacesOpenNoBurstForAKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := 3 * ms
+		opts := []shaper.Option{shaper.WithMaxInFlight(1),
+			shaper.WithClock(sometimesLate{clock.New(), time.Now(), func(int64) time.Duration { return late }})}
+		s := newShaper(t, scheduler.PerSecond(1000), opts...)
+		g := newGroup[string](t, scheduler.PerSecond(1000), opts...)
+		one := func(key string) {
+			t.Helper()
+			require.NoError(t, g.Acquire(t.Context(), key, 1))
+			g.Release(key)
+		}
+		require.True(t, s.Allow())
+		require.NoError(t, s.Acquire(t.Context(), 1)) // leaves at 4 ms, due at 1 ms
+		s.Release()
+		require.NoError(t, s.Acquire(t.Context(), 1))
+		assert.Equal(t, time.Millisecond, s.Delay(), "no place was free before")
+		s.Release()
+
+		require.True(t, g.Allow("a"))
+		one("a")
+		one("a")
+		assert.Equal(t, time.Millisecond, g.Delay("a"), "no place was free before")
+
+		// Were it not for the place of another key, b would have gone on 1 ms after its due time.
+		require.True(t, g.Allow("b"))
+		require.NoError(t, g.WaitN(t.Context(), "b", 1)) // late by 3 ms
+		one("c")
+		one("b")
+		assert.Zero(t, g.Delay("b"), "it may catch up what a late timer took")
 	})
 }

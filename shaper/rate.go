@@ -83,7 +83,7 @@ func (s *Shaper) setRateLocked(full scheduler.Rate, part share) error {
 	if err := pacer.SetRate(now, r); err != nil {
 		return fmt.Errorf("shaper: %w", err)
 	}
-	s.unused.turn(before)
+	s.unused.turn(before, r)
 	s.full, s.share = full, part
 	s.dismissLateLocked(now)
 	s.dispatchLocked(now)

@@ -14,19 +14,19 @@ import (
 var (
 	// ErrQueueFull: the line holds as many calls as it may, or its backlog is as
 	// long as it may be.
-	ErrQueueFull error = reason.New("shaper", "queue_full", "queue full")
+	ErrQueueFull = reason.New("shaper", "queue_full", "queue full")
 	// ErrMaxDelay: the call would wait longer than [WithMaxDelay] allows.
-	ErrMaxDelay error = reason.New("shaper", "max_delay", "wait exceeds the maximum delay")
+	ErrMaxDelay = reason.New("shaper", "max_delay", "wait exceeds the maximum delay")
 	// ErrDeadline: the call would not leave before the deadline of its context.
 	// Such a refusal matches [context.DeadlineExceeded] too.
-	ErrDeadline error = reason.New("shaper", "deadline", "wait exceeds the context deadline")
+	ErrDeadline = reason.New("shaper", "deadline", "wait exceeds the context deadline")
 	// ErrCost: the cost is below 1, or so high that it could never leave.
-	ErrCost error = reason.New("shaper", "cost", "cost out of range")
+	ErrCost = reason.New("shaper", "cost", "cost out of range")
 	// ErrClosed: the Shaper was closed or is shutting down.
-	ErrClosed error = reason.New("shaper", "closed", "closed")
+	ErrClosed = reason.New("shaper", "closed", "closed")
 	// ErrTooManyKeys: the [Group] remembers as many keys as it may, and none of them can
 	// be forgotten yet.
-	ErrTooManyKeys error = reason.New("shaper", "too_many_keys", "too many keys")
+	ErrTooManyKeys = reason.New("shaper", "too_many_keys", "too many keys")
 )
 
 // A Refusal is the error of every call that is turned away. The call has taken no

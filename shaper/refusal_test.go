@@ -153,3 +153,23 @@ func TestFinalRefusalsHaveNoWait(t *testing.T) {
 	assert.Equal(t, "too_many_keys", refused.Label())
 	assert.Positive(t, refused.WouldWait())
 }
+
+// A dated context tells a deadline, or only a time.
+type dated struct {
+	context.Context
+	at time.Time
+	ok bool
+}
+
+func (d dated) Deadline() (time.Time, bool) { return d.at, d.ok }
+
+func TestDeadlineIsOneOnlyIfTheContextSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShaper(t, scheduler.PerSecond(1))
+		require.True(t, s.Allow())
+		assert.NoError(t, s.Wait(dated{t.Context(), time.Now(), false}))
+		assert.ErrorIs(t, s.Wait(dated{t.Context(), time.Time{}, true}), shaper.ErrDeadline)
+		assert.NoError(t, s.Wait(dated{t.Context(), time.Time{}, false}))
+		assert.NoError(t, s.Wait(dated{t.Context(), time.Unix(1<<60, 0), true}))
+	})
+}

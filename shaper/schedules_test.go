@@ -100,22 +100,19 @@ func TestCaseF08TwoLimitsAtOnce(t *testing.T) {
 // counts.
 func TestQuotaSurvivesARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		quota, err := scheduler.NewFixedWindow(3, 24*time.Hour)
-		require.NoError(t, err)
-		s, err := shaper.NewFrom(quota)
-		require.NoError(t, err)
+		fresh := func() *shaper.Shaper {
+			return shaper.MustNewFrom(scheduler.Must(scheduler.NewFixedWindow(3, 24*time.Hour)))
+		}
+		s := fresh()
 		for range 2 {
 			require.NoError(t, s.Wait(t.Context()))
 		}
 		require.NoError(t, s.Shutdown(t.Context()))
-		state, err := quota.MarshalBinary()
-		require.NoError(t, err)
+		state := saved(t, s)
 
 		pass(time.Hour)
-		var loaded scheduler.FixedWindow
-		require.NoError(t, loaded.UnmarshalBinary(state))
-		s, err = shaper.NewFrom(&loaded)
-		require.NoError(t, err)
+		s = fresh()
+		require.NoError(t, s.UnmarshalBinary(state))
 		require.NoError(t, s.Wait(t.Context()))
 		assert.False(t, s.Allow(), "the fourth of the day")
 		assert.Equal(t, 23*time.Hour, s.Delay())

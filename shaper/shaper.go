@@ -38,6 +38,7 @@ type Shaper struct {
 	line     line
 	refusals map[*call]error // of calls that waited and do not know yet
 	nextDue  time.Time       // when the head is due, unless it waits for no instant
+	putOff   int             // how often one was not, when that had come, since a call left
 	gate     gate
 	places   places
 	life     lifecycle

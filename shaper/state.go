@@ -45,9 +45,10 @@ func (s *Shaper) MarshalBinary() ([]byte, error) {
 //
 // The Shaper must have been made in the same way. Where numbers have changed since then,
 // those that it was made with hold, and units that are owed stay owed: the rate, the burst,
-// the tolerance, and the limits of windows. A rate set by [Shaper.SetRate] holds on if the
-// one that the Shaper was made with is the same as before. The rest of a schedule that is
-// no GCRA, such as the length of a window, is that of the state.
+// the tolerance, the size of a bucket, and the limits of windows. A rate set by
+// [Shaper.SetRate] holds on if the one that the Shaper was made with is the same as before.
+// Windows of another length, zone or day start, and other open hours, are an error: what is
+// owed cannot be told then. Of a schedule of your own all is as its UnmarshalBinary has it.
 //
 // Damaged and foreign bytes are an error. An error leaves the Shaper as it was.
 func (s *Shaper) UnmarshalBinary(data []byte) error {
@@ -94,21 +95,20 @@ func (s *Shaper) snapshotLocked() (snapshot, error) {
 	return snap, nil
 }
 
-// schedules returns the pacer and all limits. Of [scheduler.All] it returns the limits in
-// that, so that their numbers can be those that they were made with.
+// schedules returns the pacer and all limits, those within a [scheduler.All] one by one.
 func (s *Shaper) schedules() []scheduler.Scheduler {
-	return append(limitsOf(s.pacer), limitsOf(s.limits...)...)
+	return appendEach(appendEach(nil, s.pacer), s.limits...)
 }
 
-func limitsOf(schedules ...scheduler.Scheduler) (limits []scheduler.Scheduler) {
-	for _, s := range schedules {
-		if several, ok := s.(interface{ Limits() []scheduler.Scheduler }); ok {
-			limits = append(limits, limitsOf(several.Limits()...)...)
+func appendEach(all []scheduler.Scheduler, more ...scheduler.Scheduler) []scheduler.Scheduler {
+	for _, limit := range more {
+		if several, ok := limit.(interface{ Limits() []scheduler.Scheduler }); ok && len(several.Limits()) > 0 {
+			all = appendEach(all, several.Limits()...)
 		} else {
-			limits = append(limits, s)
+			all = append(all, limit)
 		}
 	}
-	return limits
+	return all
 }
 
 func (n *snapshot) encode(e *codec.Encoder) {
@@ -219,8 +219,8 @@ func (s *Shaper) restoreLocked(n snapshot, skew time.Duration) error {
 	}
 	s.unusedLocked(s.time.now())
 	before := rateOf(s.pacer)
-	_, settable := s.pacer.(scheduler.RateSetter)
 	load := loading{now: s.time.now(), shift: skew - s.time.skew()}
+	_, settable := s.pacer.(scheduler.RateSetter) // so it is the first schedule, and no All
 	for i, limit := range schedules {
 		r, err := rateOf(limit), error(nil)
 		if i == 0 && settable && r != (scheduler.Rate{}) {
@@ -234,7 +234,7 @@ func (s *Shaper) restoreLocked(n snapshot, skew time.Duration) error {
 			return fmt.Errorf("shaper: state: %w", err)
 		}
 	}
-	s.unused.turn(before)
+	s.unused.turn(before, rateOf(s.pacer))
 	s.full, s.share, s.gate, s.debt = n.full, n.share, n.gate, n.debt
 	if s.gate.reopening {
 		s.gate.openAt = s.gate.openAt.Add(load.shift)
@@ -269,21 +269,46 @@ func (l *loading) schedule(s scheduler.Scheduler, state []byte, r scheduler.Rate
 		return err
 	}
 	l.done = append(l.done, func() { _ = s.(encoding.BinaryUnmarshaler).UnmarshalBinary(before) })
-	most := s.MaxCost()
+	most, made := s.MaxCost(), madeWith(s)
 	if err := s.(encoding.BinaryUnmarshaler).UnmarshalBinary(state); err != nil {
 		return err
+	}
+	if other := madeWith(s); other != made {
+		return fmt.Errorf("a %T has %s, want %s", s, other, made)
 	}
 	if shifting, ok := s.(interface{ Shift(time.Duration) }); ok {
 		shifting.Shift(l.shift)
 	}
+	if err := l.resize(s, most); err != nil {
+		return err
+	}
 	if rated, ok := s.(scheduler.RateSetter); ok && rateOf(s) != r {
 		return rated.SetRate(l.now, r)
 	}
-	// The largest cost that a window lets leave is its limit.
-	if limited, ok := s.(interface{ SetLimit(time.Time, int64) error }); ok && s.MaxCost() != most {
-		return limited.SetLimit(l.now, most)
+	return nil
+}
+
+// resize sets the largest cost that may leave, which is the limit of a window and the size of a
+// bucket.
+func (l *loading) resize(s scheduler.Scheduler, most int64) error {
+	if s.MaxCost() == most {
+		return nil
+	}
+	switch s := s.(type) {
+	case interface{ SetLimit(time.Time, int64) error }:
+		return s.SetLimit(l.now, most)
+	case interface{ Resize(time.Time, int64) error }:
+		return s.Resize(l.now, most)
 	}
 	return nil
+}
+
+// madeWith tells what a state must not change.
+func madeWith(s scheduler.Scheduler) string {
+	if telling, ok := s.(interface{ MadeWith() string }); ok {
+		return telling.MadeWith()
+	}
+	return ""
 }
 
 func (l *loading) gcra(g *scheduler.GCRA, state []byte, r scheduler.Rate) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/netip"
 	"sync"
@@ -260,6 +261,75 @@ func TestLoadedIntoOtherLimits(t *testing.T) {
 	})
 }
 
+// What is missing in a bucket stays missing when its size changes.
+func TestLoadedIntoABucketOfAnotherSize(t *testing.T) {
+	for name, made := range map[string]func(size int64) scheduler.Scheduler{
+		"token": func(size int64) scheduler.Scheduler {
+			return scheduler.Must(scheduler.NewTokenBucket(scheduler.PerHour(1), size))
+		},
+		"leaky": func(size int64) scheduler.Scheduler {
+			return scheduler.Must(scheduler.NewLeakyBucket(scheduler.PerHour(1), size))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := shaper.MustNewFrom(made(20))
+				require.True(t, s.AllowN(3))
+				larger, smaller, tiny := shaper.MustNewFrom(made(30)), shaper.MustNewFrom(made(5)), shaper.MustNewFrom(made(2))
+				for _, loaded := range []*shaper.Shaper{larger, smaller, tiny} {
+					load(t, loaded, s)
+				}
+				assert.False(t, larger.AllowN(28))
+				assert.True(t, larger.AllowN(27))
+				assert.False(t, smaller.AllowN(3))
+				assert.True(t, smaller.AllowN(2))
+				assert.Equal(t, 2*time.Hour, tiny.Delay(), "one more is owed than it holds")
+				pass(2 * time.Hour)
+				assert.True(t, tiny.Allow())
+				assert.False(t, tiny.Allow())
+			})
+		})
+	}
+}
+
+// A state says what has left in windows that are others now, and when hours were open; it
+// must not bring these back.
+func TestStateOfOtherWindowsIsRefused(t *testing.T) {
+	window := func(length time.Duration, opts ...scheduler.FixedWindowOption) scheduler.Scheduler {
+		return scheduler.Must(scheduler.NewFixedWindow(5, length, opts...))
+	}
+	hours := func(to time.Duration) scheduler.Scheduler {
+		return scheduler.Must(scheduler.NewHours(time.UTC, 0, to))
+	}
+	for _, tt := range []struct {
+		from, into scheduler.Scheduler
+		want       string
+	}{
+		{window(time.Hour), window(day), "a *scheduler.FixedWindow has windows of 1h0m0s, want windows of 24h0m0s"},
+		{
+			window(day, scheduler.WithDayStart(time.Hour)), window(day, scheduler.WithDayStart(5*time.Hour)),
+			"a *scheduler.FixedWindow has windows of 24h0m0s in UTC, day start 1h0m0s, want windows of 24h0m0s in UTC, day start 5h0m0s",
+		},
+		{
+			scheduler.Must(scheduler.NewSlidingLog(5, time.Hour)), scheduler.Must(scheduler.NewSlidingLog(5, time.Minute)),
+			"a *scheduler.SlidingLog has a window of 1h0m0s, want a window of 1m0s",
+		},
+		{
+			scheduler.Must(scheduler.NewSlidingCounter(5, time.Hour)), scheduler.Must(scheduler.NewSlidingCounter(5, time.Minute)),
+			"a *scheduler.SlidingCounter has a window of 1h0m0s, want a window of 1m0s",
+		},
+		{hours(time.Hour), hours(2 * time.Hour), "a *scheduler.Hours has hours from 0s to 1h0m0s in UTC, want hours from 0s to 2h0m0s in UTC"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			into := newShaper(t, scheduler.PerSecond(1), shaper.WithLimits(tt.into))
+			before := saved(t, into)
+			from := newShaper(t, scheduler.PerSecond(1), shaper.WithLimits(tt.from))
+			assert.EqualError(t, into.UnmarshalBinary(saved(t, from)), "shaper: state: "+tt.want)
+			assert.Equal(t, before, saved(t, into))
+		})
+	}
+}
+
 // It is the same for the limits in All, each of which has its own state.
 func TestLoadedIntoAllOfOtherLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -388,6 +458,37 @@ func (b blurred) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%.0f",
 func (b *blurred) UnmarshalText(text []byte) error {
 	_, err := fmt.Sscan(string(text), (*float64)(b))
 	return err
+}
+
+// token is a key whose own errors tell it.
+type token struct{ secret string }
+
+func (k token) MarshalText() ([]byte, error) {
+	if k.secret == "" {
+		return nil, fmt.Errorf("no text for %+v", k)
+	}
+	return []byte(k.secret), nil
+}
+
+func (k *token) UnmarshalText(text []byte) error {
+	if text[0] != 't' {
+		return fmt.Errorf("%q is no token", text)
+	}
+	k.secret = string(text)
+	return nil
+}
+
+// A key may be a secret, and no error of a state tells it.
+func TestErrorsOfStatesTellNoKey(t *testing.T) {
+	g := shaper.MustNewGroup[token](scheduler.PerHour(1))
+	other := shaper.MustNewGroup[string](scheduler.PerHour(1))
+	require.True(t, other.Allow("hunter2"))
+	assert.EqualError(t, g.UnmarshalBinary(saved(t, other)), "shaper: state: key 1: it is no key of this type")
+	require.True(t, g.Allow(token{"t-1"}))
+	load(t, shaper.MustNewGroup[token](scheduler.PerHour(1)), g)
+	require.True(t, g.Allow(token{}))
+	_, err := g.MarshalBinary()
+	assert.Regexp(t, `^shaper: state: key \d of 2: its MarshalText fails$`, err)
 }
 
 func TestKeysAreSaved(t *testing.T) {
@@ -596,4 +697,56 @@ func restartLoop(t *testing.T, held, killed bool) {
 		want = []time.Duration{0, 36 * time.Second, 46 * time.Second, 56 * time.Second}
 	}
 	require.Equal(t, want, left)
+}
+
+// Limits that were changed since then hold wherever they stand, also within an All.
+func TestLoadedIntoOtherLimitsWithinAll(t *testing.T) {
+	day := func(n int64) scheduler.Scheduler {
+		return scheduler.All(scheduler.Must(scheduler.NewFixedWindow(n, 24*time.Hour)), scheduler.All(),
+			scheduler.Must(scheduler.NewGCRA(scheduler.PerSecond(n), n)))
+	}
+	for name, build := range map[string]func(n int64) *shaper.Shaper{
+		"NewFrom": func(n int64) *shaper.Shaper { return shaper.MustNewFrom(day(n)) },
+		"WithLimits": func(n int64) *shaper.Shaper {
+			return shaper.MustNew(scheduler.PerSecond(1000), shaper.WithBurst(100), shaper.WithLimits(day(n)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, more, fewer := build(5), build(8), build(3)
+				require.True(t, s.AllowN(4))
+				load(t, more, s)
+				pass(time.Minute)
+				assert.True(t, more.AllowN(4))
+				pass(time.Minute)
+				assert.False(t, more.Allow(), "4 of 8 and 4")
+				load(t, fewer, s)
+				assert.False(t, fewer.Allow(), "4 of 3")
+				assert.ErrorIs(t, fewer.WaitN(t.Context(), 4), shaper.ErrCost)
+			})
+		})
+	}
+}
+
+// What is owed may be more than any time can pay. It is saved and loaded all the same.
+func TestCenturiesAreSaved(t *testing.T) {
+	for name, build := range schedules {
+		t.Run(name, func(t *testing.T) {
+			s := shaper.MustNewFrom(build())
+			for range 40 {
+				s.Charge(math.MaxInt)
+			}
+			load(t, shaper.MustNewFrom(build()), s)
+		})
+	}
+	t.Run("a key", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			g, other := newGroup[string](t, scheduler.PerSecond(3)), newGroup[string](t, scheduler.PerSecond(3))
+			for range 40 {
+				require.NoError(t, g.Charge("a", math.MaxInt))
+			}
+			load(t, other, g)
+			assert.Equal(t, g.Delay("a"), other.Delay("a"))
+		})
+	})
 }

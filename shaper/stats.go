@@ -1,6 +1,7 @@
 package shaper
 
 import (
+	"math"
 	"time"
 
 	"github.com/sluice-go/sluice/scheduler"
@@ -37,15 +38,29 @@ type counts struct {
 	units                               int64 // of the calls that left
 }
 
+// leave counts a call that leaves.
+func (c *counts) leave(cost int64) {
+	c.left++
+	c.units = saturatingSum(c.units, cost)
+}
+
+// saturatingSum returns a+b for a, b >= 0, or the largest int64.
+func saturatingSum(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
 // Used returns the share of the units used of those that the rate has offered, from 0 to 1,
 // or 0 if it has offered none. Near 1 the limit is reached: the line will grow without
 // bound if more is asked for, long before waits tell.
 func (st Stats) Used() float64 {
-	offered := st.LeftUnits + st.UnusedUnits
-	if offered == 0 {
+	left, unused := float64(st.LeftUnits), float64(st.UnusedUnits)
+	if left == 0 {
 		return 0
 	}
-	return float64(st.LeftUnits) / float64(offered)
+	return left / (left + unused)
 }
 
 // Stats returns a snapshot.
@@ -64,10 +79,10 @@ func (s *Shaper) Stats() Stats {
 		Units:     s.line.units,
 		InFlight:  s.places.taken,
 		Paused:    s.gate.paused,
-		LeftUnits: s.counts.units + s.fast.units(),
+		LeftUnits: saturatingSum(s.counts.units, s.fast.units()),
 		Rate:      rateOf(s.pacer),
 	}
-	st.UnusedUnits = s.unused.total(st.Rate)
+	st.UnusedUnits = s.unused.tell(st.Rate)
 	if head := s.line.head; head != nil {
 		st.Oldest = now.Sub(s.time.epoch.Add(head.arrived))
 		if !s.standsLocked() {

@@ -2,7 +2,10 @@ package shaper_test
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -167,4 +170,76 @@ func TestUnitsLeftAndUnusedAreAllThereAre(t *testing.T) {
 			require.NoError(t, s.Close())
 		})
 	})
+}
+
+// What is between two units when the rate changes is not lost: a rate that adapts changes
+// more often than a unit comes.
+func TestUnusedUnitsAcrossRates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShaper(t, scheduler.PerSecond(1))
+		for i := range 7200 {
+			time.Sleep(500 * ms)
+			require.NoError(t, s.Scale(int64(i%2+1), 2))
+		}
+		assert.EqualValues(t, 1800+900, s.Stats().UnusedUnits)
+		require.NoError(t, s.SetRate(scheduler.Unlimited))
+		time.Sleep(time.Hour)
+		assert.EqualValues(t, 2700, s.Stats().UnusedUnits)
+		require.NoError(t, s.SetRate(scheduler.PerMinute(1)))
+		time.Sleep(time.Hour)
+		assert.EqualValues(t, 2700+60, s.Stats().UnusedUnits)
+	})
+}
+
+// Sums of units stay at the largest number.
+func TestUnitsDoNotOverflow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShaper(t, scheduler.Per(math.MaxInt64, 1))
+		time.Sleep(time.Hour)
+		assert.EqualValues(t, math.MaxInt64, s.Stats().UnusedUnits)
+		require.NoError(t, s.SetRate(scheduler.Per(math.MaxInt64, 2)))
+		time.Sleep(time.Hour)
+		assert.EqualValues(t, math.MaxInt64, s.Stats().UnusedUnits)
+		require.True(t, s.Allow())
+		assert.Positive(t, s.Stats().Used())
+
+		g := newGroup[string](t, scheduler.Unlimited, shaper.WithBurst(math.MaxInt))
+		s = newShaper(t, scheduler.Unlimited, shaper.WithBurst(math.MaxInt))
+		for range 3 {
+			require.True(t, s.AllowN(math.MaxInt))
+			require.True(t, g.AllowN("a", math.MaxInt))
+			s.Charge(math.MaxInt)
+			require.NoError(t, g.Charge("b", math.MaxInt))
+		}
+		assert.EqualValues(t, math.MaxInt, s.Stats().LeftUnits)
+		assert.EqualValues(t, math.MaxInt, g.Stats().LeftUnits)
+		assert.EqualValues(t, 1, s.Stats().Used())
+	})
+}
+
+// A look at a Shaper while calls leave without the lock shows each sum whole, and no number
+// that grows is ever smaller than it was.
+func TestStatsNeverGoBack(t *testing.T) {
+	s := newShaper(t, scheduler.PerSecond(300_000), shaper.WithBurst(10))
+	var stop atomic.Bool
+	var racers sync.WaitGroup
+	for range 3 {
+		racers.Go(func() {
+			for !stop.Load() {
+				s.Allow()
+			}
+		})
+	}
+	var before shaper.Stats
+	for range 50_000 {
+		st := s.Stats()
+		if st.Submitted != st.Left+st.Cancelled+st.Refused+st.Waiting ||
+			st.Left < before.Left || st.LeftUnits < before.LeftUnits || st.UnusedUnits < before.UnusedUnits {
+			t.Errorf("%+v after %+v", st, before)
+			break
+		}
+		before = st
+	}
+	stop.Store(true)
+	racers.Wait()
 }

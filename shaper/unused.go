@@ -1,6 +1,7 @@
 package shaper
 
 import (
+	"math"
 	"math/bits"
 	"time"
 
@@ -15,6 +16,7 @@ type unused struct {
 	time  time.Duration // at the present rate
 	units int64         // of rates before
 	seen  int64         // units of the fast path, as of the latest look at it
+	told  int64         // the most that was told
 }
 
 // unusedLocked counts until now. It is called before anything changes that matters to it.
@@ -43,15 +45,36 @@ func (s *Shaper) unusedWordLocked(before time.Time, units int64) {
 	s.unused.seen = units
 }
 
-// total returns the units at the present rate and at those before.
-func (u *unused) total(r scheduler.Rate) int64 {
-	if r.For(1) == 0 || u.time < 0 {
-		return u.units
-	}
-	hi, lo := bits.Mul64(uint64(u.time), uint64(r.Units()))
-	quo, _ := bits.Div64(hi%uint64(r.Period()), lo, uint64(r.Period()))
-	return u.units + int64(quo)
+// tell returns the units at the present rate and at those before. It never returns fewer
+// than it has before: a call whose units are not counted yet may have made it too many.
+func (u *unused) tell(r scheduler.Rate) int64 {
+	now, _ := u.split(r)
+	u.told = max(u.told, saturatingSum(u.units, now))
+	return u.told
 }
 
-// turn keeps the total when the rate changes from r to another.
-func (u *unused) turn(r scheduler.Rate) { u.units, u.time = u.total(r), 0 }
+// split returns the units of the time at the present rate, and what is left of the time in
+// parts of a nanosecond, of which the rate has Units in one.
+func (u *unused) split(r scheduler.Rate) (units int64, rest uint64) {
+	if r.For(1) == 0 || u.time < 0 {
+		return 0, 0
+	}
+	hi, lo := bits.Mul64(uint64(u.time), uint64(r.Units()))
+	if hi >= uint64(r.Period()) {
+		return math.MaxInt64, 0
+	}
+	quo, rest := bits.Div64(hi, lo, uint64(r.Period()))
+	return int64(min(quo, math.MaxInt64)), rest
+}
+
+// turn keeps the total when the rate changes from r to another, in which what there is of
+// one more unit takes another time.
+func (u *unused) turn(r, to scheduler.Rate) {
+	units, rest := u.split(r)
+	u.units, u.time = saturatingSum(u.units, units), 0
+	if rest > 0 && to.For(1) > 0 {
+		hi, lo := bits.Mul64(rest, uint64(to.Period()))
+		parts, _ := bits.Div64(hi, lo, uint64(r.Period())) // below to.Period, as rest is below r.Period
+		u.time = time.Duration(parts / uint64(to.Units()))
+	}
+}

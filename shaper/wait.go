@@ -59,7 +59,7 @@ type ask struct {
 func (s *Shaper) wait(ctx context.Context, dead error, read time.Duration, a ask) error {
 	var done <-chan struct{}
 	if dead == nil {
-		a.deadline, _ = ctx.Deadline()
+		a.deadline = deadlineOf(ctx)
 		a.class = s.line.classOf(ctx)
 		done = ctx.Done()
 	}
@@ -68,6 +68,18 @@ func (s *Shaper) wait(ctx context.Context, dead error, read time.Duration, a ask
 		return err
 	}
 	return s.await(ctx, done, c)
+}
+
+// deadlineOf returns the deadline of a context, and zero if it has none.
+func deadlineOf(ctx context.Context) time.Time {
+	deadline, ok := ctx.Deadline()
+	switch {
+	case !ok:
+		return time.Time{} // whatever time it tells
+	case deadline.IsZero():
+		return deadline.Add(1) // a deadline, and long past
+	}
+	return deadline
 }
 
 // Allow reports whether a call of one unit may leave now. If so, it has left. It

@@ -12,7 +12,7 @@ import (
 // while the [Waiter] has no WaitN, or does not fit WaitN's int. A cost that the
 // Waiter itself refuses keeps the Waiter's own reason. It matches, by [errors.Is], what
 // bears its name in the other packages of this module.
-var ErrCost error = reason.New("transport", "cost", "cost cannot be paid")
+var ErrCost = reason.New("transport", "cost", "cost cannot be paid")
 
 // WithCost has f say how many units a request costs, for partners that count
 // message parts or points instead of requests. Without it, or with a nil f, a

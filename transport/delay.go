@@ -12,7 +12,7 @@ import (
 // ErrMaxDelay is the reason for refusing a request that would wait, or has waited, longer
 // than [WithMaxDelay] allows. It matches, by [errors.Is], what bears its name in the other
 // packages of this module.
-var ErrMaxDelay error = reason.New("transport", "max_delay", "wait exceeds the maximum delay")
+var ErrMaxDelay = reason.New("transport", "max_delay", "wait exceeds the maximum delay")
 
 // delayError is an ErrMaxDelay. It is a timeout, but not that of the caller's context,
 // which goes on: so it does not match what the Waiter has said about a deadline.

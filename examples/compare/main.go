@@ -11,7 +11,7 @@
 // that would wait for as long as -patience is refused when it comes.
 //
 // A table tells how much got through, and how much of it in the worst window: a
-// partner who allows 10 in 5 seconds may look at any 5 seconds. That number is
+// partner that allows 10 in 5 seconds may look at any 5 seconds. That number is
 // counted from the departures and not taken from the schedules. The timeline below
 // it, and the picture with -svg, show when the calls leave. The default pattern, a
 // quota just before a boundary of the windows and another one just after it, shows

@@ -108,7 +108,7 @@ func TestRunFailures(t *testing.T) {
 	ln.Close()
 	var asked atomic.Int64
 	for _, test := range []struct{ name, url, reason string }{
-		{"nobody there", closed, "dial tcp"},
+		{"no server", closed, "dial tcp"},
 		{"an error", serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusTeapot)
 		}), "418 I'm a teapot\n"},
@@ -122,7 +122,7 @@ func TestRunFailures(t *testing.T) {
 			assert.Equal(t, 1, r.status, r)
 			assert.Contains(t, r.stdout, "failed         2\n")
 			assert.Equal(t, 2, strings.Count(r.stderr, ": failed: "+test.reason), r)
-			assert.NotContains(t, r.String(), "2025550", "numbers and texts are nobody's business")
+			assert.NotContains(t, r.String(), "2025550", "numbers and texts are private")
 			assert.NotContains(t, r.String(), "secret")
 		})
 	}

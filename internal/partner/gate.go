@@ -148,7 +148,7 @@ func (g *gate) refuse(w http.ResponseWriter, r *http.Request, d *denial) {
 // counts the call as abandoned, if ctx is over by then.
 func (g *gate) work(ctx context.Context, w http.ResponseWriter) bool {
 	g.linger(ctx, w, add(g.latency, g.slow()))
-	// Asked whichever came first: a caller who has gone by now gets no answer.
+	// Asked whichever came first: a caller that has gone by now gets no answer.
 	if ctx.Err() == nil {
 		return true
 	}

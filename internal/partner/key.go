@@ -24,7 +24,7 @@ const (
 	others = "(others)"
 )
 
-// of returns the name of the customer who sent r.
+// of returns the name of the customer that sent r.
 func (k Key) of(r *http.Request, sender string) string {
 	name := ""
 	switch k {

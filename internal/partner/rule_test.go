@@ -88,8 +88,8 @@ func TestRuleWaitsAreExact(t *testing.T) {
 	})
 }
 
-// Slack forgives earliness once and charges it to the next call: who is always early is
-// no faster for it.
+// Slack forgives earliness once and charges it to the next call: a client that is always
+// early is no faster for it.
 func TestSlackOfARuleDoesNotAddUp(t *testing.T) {
 	for _, rule := range Rules() {
 		if rule == SlidingCounter {

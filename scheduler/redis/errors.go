@@ -14,7 +14,7 @@ import (
 
 // ErrClosed is the error of what is asked of a closed limit. It matches, by [errors.Is],
 // what bears its name in the other packages of this module.
-var ErrClosed error = reason.New("redis", "closed", "closed")
+var ErrClosed = reason.New("redis", "closed", "closed")
 
 // What a zero value says at its first use.
 const (
@@ -28,7 +28,7 @@ var (
 )
 
 // errTimeout is what an operation ends with that has taken too long.
-var errTimeout error = timeoutError{}
+var errTimeout timeoutError
 
 type timeoutError struct{}
 

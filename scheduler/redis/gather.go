@@ -3,7 +3,7 @@ package redis
 import "time"
 
 // Calls that come one by one, faster than Redis should be asked, are gathered for a
-// while. That is worth it only as long as more of them come: callers who wait for their
+// while. That is worth it only as long as more of them come: callers that wait for their
 // answer before they call again would only be slowed down.
 
 // A gathering decides when a step waits for more calls.
