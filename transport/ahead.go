@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"io"
+	"maps"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -16,19 +17,26 @@ import (
 // the caller. So the start is read on a goroutine, which ends at the latest with the Read
 // that is under way when the time is up: once something arrives, or with the Close that
 // every body gets.
+//
+// net/http fills in the trailers of its response while the end of the body is read. So the
+// caller has a response of its own, whose trailers are filled in while it reads that end.
 type ahead struct {
 	body   io.ReadCloser
-	close  func() error  // that of body, once
-	told   chan struct{} // closed when nothing is read ahead any more, and the function that is told has returned
+	below  *http.Response // whose body that is, and whose trailers come with its end
+	above  *http.Response // the caller's
+	close  func() error   // that of body, once
+	told   chan struct{}  // closed when nothing is read ahead any more, and the function that is told has returned
 	failed atomic.Pointer[panicValue]
 
 	mu     sync.Mutex // never held while the body is at work
 	more   sync.Cond  // of mu: something has come, or will not come any more
-	start  []byte     // what was read ahead; guarded by mu, and unchanged once over
+	start  []byte     // what was read ahead; guarded by mu, and unchanged once over, but for let
 	given  int        // so much of start the caller has; guarded by mu
 	over   bool       // nothing is read ahead any more; guarded by mu
 	err    error      // what comes behind start, nil if there may be more; guarded by mu, and unchanged once over
 	closed bool       // by the caller; guarded by mu
+	passed bool       // the caller has the trailers; guarded by mu
+	spent  bool       // start is the caller's alone; guarded by mu
 }
 
 // panicValue is what a function of the user's has panicked with on a goroutine of ours.
@@ -46,9 +54,13 @@ const (
 // readAhead has the first bytes of a body read, at most so many and, unless that is the zero
 // Time, not after until. If that has led to an error, such as [io.EOF], the body is closed.
 // Then it calls then, which may be nil, with both. A panic of then reaches the caller of Read
-// or Close, if nothing has taken it before.
-func readAhead(body io.ReadCloser, most int, until time.Time, then func(start []byte, err error)) *ahead {
-	a := &ahead{body: body, close: sync.OnceValue(body.Close), told: make(chan struct{})}
+// or Close, if nothing has taken it before. The response that it returns takes the place of
+// resp.
+func readAhead(resp *http.Response, most int, until time.Time, then func(start []byte, err error)) (*http.Response, *ahead) {
+	own := *resp
+	own.Trailer = resp.Trailer.Clone()
+	a := &ahead{body: resp.Body, below: resp, above: &own, close: sync.OnceValue(resp.Body.Close), told: make(chan struct{})}
+	own.Body = a
 	a.more.L = &a.mu
 	go func() {
 		defer close(a.told)
@@ -56,13 +68,14 @@ func readAhead(body io.ReadCloser, most int, until time.Time, then func(start []
 			if v := recover(); v != nil {
 				a.failed.Store(&panicValue{v})
 			}
+			a.let(&a.spent)
 		}()
 		a.fill(most, until)
 		if then != nil {
 			then(a.start, a.err)
 		}
 	}()
-	return a
+	return &own, a
 }
 
 func (a *ahead) fill(most int, until time.Time) {
@@ -112,7 +125,13 @@ func (a *ahead) Read(p []byte) (int, error) {
 	if n > 0 || err != nil || len(p) == 0 {
 		return n, err
 	}
-	return a.body.Read(p)
+	n, err = a.body.Read(p)
+	if err == io.EOF {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.passTrailersLocked()
+	}
+	return n, err
 }
 
 // take waits for what is read ahead. It returns neither a byte nor an error if that was all.
@@ -132,17 +151,41 @@ func (a *ahead) take(p []byte) (n int, err error) {
 		a.given += n
 		return n, nil
 	}
+	if a.err == io.EOF {
+		a.passTrailersLocked()
+	}
 	return 0, a.err
 }
 
+// passTrailersLocked is called when the caller has come to the end.
+func (a *ahead) passTrailersLocked() {
+	if a.passed {
+		return
+	}
+	a.passed = true
+	if a.above.Trailer == nil {
+		a.above.Trailer = a.below.Trailer
+		return
+	}
+	maps.Copy(a.above.Trailer, a.below.Trailer)
+}
+
 func (a *ahead) Close() error {
-	a.mu.Lock()
-	a.closed = true
-	a.more.Broadcast()
-	a.mu.Unlock()
+	a.let(&a.closed)
 	err := a.close()
 	a.rethrow()
 	return err
+}
+
+// let notes that start is used no more by one of its two readers.
+func (a *ahead) let(done *bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	*done = true
+	if a.spent && a.closed {
+		a.start, a.given = nil, 0 // the caller may keep the response for long
+	}
+	a.more.Broadcast()
 }
 
 // rethrow panics with what then has panicked with, once.

@@ -26,7 +26,8 @@ const (
 )
 
 // gateAfter sends a request at 0, which gets the answer, and another one at once. It
-// returns when the second one reached the partner, as measured from the answer.
+// returns when the second one reached the partner, as measured from the answer, which is then
+// as the caller has it.
 func gateAfter(t *testing.T, first *http.Response, opts ...transport.Option) time.Duration {
 	t.Helper()
 	var at time.Duration
@@ -40,6 +41,7 @@ func gateAfter(t *testing.T, first *http.Response, opts ...transport.Option) tim
 		_, err = tr.RoundTrip(get(t, t.Context(), "/1"))
 		require.NoError(t, err)
 		at = p.seen()[1].at
+		*first = *resp
 	})
 	return at
 }

@@ -13,22 +13,23 @@ import (
 //
 // Some callers leave the body of an error answer open. Such an answer is read ahead, and has
 // ended once all of it is there.
-func (t *Transport) follow(req *http.Request, key string, resp *http.Response) {
+func (t *Transport) follow(req *http.Request, key string, resp *http.Response) *http.Response {
 	if resp == nil || complete(req, resp) {
 		t.freePlace(key)
-		return
+		return resp
 	}
 	free := sync.OnceFunc(func() { t.freePlace(key) })
 	stop := context.AfterFunc(req.Context(), free)
 	ended := func() { stop(); free() }
 	if resp.StatusCode >= http.StatusMultipleChoices && canReadAhead(resp) {
-		resp.Body = readAhead(resp.Body, maxAside, time.Time{}, func(_ []byte, err error) {
+		resp, _ = readAhead(resp, maxAside, time.Time{}, func(_ []byte, err error) {
 			if err != nil {
 				ended()
 			}
 		})
 	}
 	resp.Body = &watchedBody{ReadCloser: resp.Body, ended: ended}
+	return resp
 }
 
 // complete reports whether nothing more of an answer is to come.

@@ -19,9 +19,11 @@ const (
 )
 
 // listen reads what an answer says about the limit of its key, and has the key follow it:
-// what the headers say at once, and what the body says when it has come.
-func (t *Transport) listen(ctx context.Context, p *passage, resp *http.Response) {
-	p.verdict, p.until, p.alone, p.hearing = feedback.Verdict{}, time.Time{}, false, nil
+// what the headers say at once, and what the body says when it has come. It may replace the
+// answer.
+func (t *Transport) listen(ctx context.Context, p *passage, answer **http.Response) {
+	p.finding, p.hearing = finding{}, nil
+	resp := *answer
 	if resp == nil || t.deaf {
 		return
 	}
@@ -37,12 +39,12 @@ func (t *Transport) listen(ctx context.Context, p *passage, resp *http.Response)
 		t.heed(p, verdict, resp.StatusCode, received)
 	case verdict.Refused && verdict.Stated:
 		t.heed(p, verdict, resp.StatusCode, received)
-		t.hear(p, resp, received)
+		*answer = t.hear(p, resp, received)
 	default:
 		if verdict.Refused {
 			defer t.stop(p.key)()
 		}
-		t.hear(p, resp, received)
+		*answer = t.hear(p, resp, received)
 		if !p.heard(ctx, bodyGrace) && verdict.Refused {
 			t.heed(p, verdict, resp.StatusCode, received)
 		}
@@ -88,32 +90,38 @@ func (t *Transport) note(p *passage, status int) {
 	}
 }
 
+// A finding is what an answer means for its key.
+type finding struct {
+	verdict feedback.Verdict
+	until   time.Time // the end of the hold of the key, if that is a refusal
+	alone   bool      // that refusal holds no other request
+}
+
 // A hearing is about an answer whose body the classifier wants to see.
 type hearing struct {
-	body *ahead
-
-	// What came of it; to be read once the body has been told.
-	verdict feedback.Verdict
-	until   time.Time
-	alone   bool
+	body    *ahead
+	finding finding // to be read once the body has been told
 }
 
 // hear has the body read, and heeded when it has come, on a goroutine: the caller gets
 // the answer meanwhile.
-func (t *Transport) hear(p *passage, resp *http.Response, received time.Time) {
-	h := &hearing{verdict: p.verdict, until: p.until, alone: p.alone}
+func (t *Transport) hear(p *passage, resp *http.Response, received time.Time) *http.Response {
+	h := &hearing{finding: p.finding}
 	mine, then := *p, *resp
 	then.Header = resp.Header.Clone() // the caller may change its own
-	h.body = readAhead(resp.Body, feedback.MaxPeek, received.Add(bodyWithin), func(start []byte, _ error) {
+	if resp.Request != nil {
+		then.Request = resp.Request.Clone(resp.Request.Context()) // and use that again once the body is closed
+	}
+	resp, h.body = readAhead(resp, feedback.MaxPeek, received.Add(bodyWithin), func(start []byte, _ error) {
 		if time.Since(received) > bodyWithin {
 			return
 		}
 		v := t.classify(feedback.NewAnswer(inMemory(then, start), received, t.maxHold)).Within(t.maxHold)
 		t.heed(&mine, v, then.StatusCode, received)
-		h.verdict, h.until, h.alone = mine.verdict, mine.until, mine.alone
+		h.finding = mine.finding
 	})
-	resp.Body = h.body
 	p.hearing = h
+	return resp
 }
 
 // heard waits for what the body says, and reports whether that is known.
@@ -132,6 +140,6 @@ func (p *passage) heard(ctx context.Context, most time.Duration) bool {
 		return false
 	}
 	h.body.rethrow()
-	p.verdict, p.until, p.alone, p.hearing = h.verdict, h.until, h.alone, nil
+	p.finding, p.hearing = h.finding, nil
 	return true
 }

@@ -28,7 +28,7 @@ func TestRefusalsAreForgottenByElapsedTime(t *testing.T) {
 			start := time.Now()
 			require.Equal(t, time.Minute, setBack(start, by).Add(time.Minute).Sub(start))
 			refuse := func(key string, now time.Time) {
-				p := &passage{key: key, verdict: feedback.Verdict{Refused: true, Stated: true, Wait: time.Second}}
+				p := &passage{key: key, finding: finding{verdict: feedback.Verdict{Refused: true, Stated: true, Wait: time.Second}}}
 				tr.refuse(p, 429, now)
 			}
 			refuse("a", start)

@@ -69,7 +69,7 @@ func (t *Transport) retryWhile(req *http.Request, p *passage, resp *http.Respons
 		}
 	}()
 	for sent := 1; sent < t.retry.Attempts && t.mayResend(req, p, resp, err) && t.budget.withdraw(p.key); sent++ {
-		again, ok := t.prepare(req, p, resp, sent)
+		again, ok := t.prepare(req, p, &resp, sent)
 		if !ok {
 			t.budget.refund(p.key)
 			break
@@ -142,11 +142,11 @@ func is[T error](err error) bool {
 func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != http.NoBody }
 
 // prepare waits until the request may be sent again and returns what is sent. It reports
-// false if it is not to be sent; resp is readable as it was then.
-func (t *Transport) prepare(req *http.Request, p *passage, resp *http.Response, sent int) (again *http.Request, ok bool) {
+// false if it is not to be sent; resp, which it may replace, is readable as it was then.
+func (t *Transport) prepare(req *http.Request, p *passage, resp **http.Response, sent int) (again *http.Request, ok bool) {
 	var until time.Time
 	switch {
-	case resp == nil || p.alone: // nothing of its key waits for it, so it waits by itself
+	case *resp == nil || p.alone: // nothing of its key waits for it, so it waits by itself
 		until = time.Now().Add(backoff(sent))
 	case t.waiter.hold == nil:
 		until = p.until // nothing else keeps it back
@@ -155,8 +155,8 @@ func (t *Transport) prepare(req *http.Request, p *passage, resp *http.Response, 
 	if t.outOfTime(ctx, p, until) {
 		return nil, false
 	}
-	if resp != nil {
-		setAside(ctx, req, resp)
+	if *resp != nil {
+		*resp = setAside(ctx, req, *resp)
 	}
 	again = req.WithContext(ctx) // a copy: the request is the caller's
 	if hasBody(req) {
@@ -207,12 +207,11 @@ const asideWithin = time.Second
 // setAside reads and closes the body of a response if it is short and comes at once. It
 // can be read from memory then, and its connection can take the next attempt. One that is
 // longer, or does not end, stays open, and a read of it gets all of it.
-func setAside(ctx context.Context, req *http.Request, resp *http.Response) {
+func setAside(ctx context.Context, req *http.Request, resp *http.Response) *http.Response {
 	if complete(req, resp) || !canReadAhead(resp) {
-		return
+		return resp
 	}
-	a := readAhead(resp.Body, maxAside, time.Now().Add(asideWithin), nil)
-	resp.Body = a
+	resp, a := readAhead(resp, maxAside, time.Now().Add(asideWithin), nil)
 	timer := time.NewTimer(asideWithin)
 	defer timer.Stop()
 	select {
@@ -220,6 +219,7 @@ func setAside(ctx context.Context, req *http.Request, resp *http.Response) {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
+	return resp
 }
 
 // resend gives up the answer that there was for another one. If there is none, as the

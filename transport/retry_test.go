@@ -584,3 +584,49 @@ func TestSlowRefusalIsHandedBackAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// So is one that holds no other request, which would wait by itself for longer than there is
+// time, and one whose body says so in a long text.
+func TestSlowRefusalIsHandedBackIfTheWaitIsTooLong(t *testing.T) {
+	handed := func(t *testing.T, p *partner, tr *transport.Transport, deadline time.Duration) time.Duration {
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), deadline)
+		defer cancel()
+		sent := len(p.seen())
+		resp, err := tr.RoundTrip(get(t, ctx, "/"))
+		require.NoError(t, err)
+		require.Len(t, p.seen(), sent+1)
+		require.NoError(t, resp.Body.Close())
+		return time.Since(began)
+	}
+	t.Run("alone", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPartner()
+			tr := transport.New(p, newShaper(t, scheduler.Unlimited), transport.WithRetry(transport.Retry{}))
+			script(p, status(http.StatusServiceUnavailable))
+			for range 4 { // the first one is sent again
+				_, err := tr.RoundTrip(get(t, t.Context(), "/"))
+				require.NoError(t, err)
+			}
+			script(p, late(http.StatusServiceUnavailable, "slow", time.Hour))
+			require.Zero(t, handed(t, p, tr, 500*ms))
+		})
+	})
+	t.Run("told in the body", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPartner()
+			tr := transport.New(p, newShaper(t, scheduler.Unlimited), transport.WithRetry(transport.Retry{}), transport.WithClassifier(feedback.OpenAI))
+			r, w := io.Pipe()
+			script(p, func(req *http.Request) (*http.Response, error) {
+				resp := says(req, http.StatusTooManyRequests, "")
+				resp.Body, resp.ContentLength = r, -1
+				return resp, nil
+			})
+			go func() {
+				time.Sleep(300 * ms)
+				_, _ = io.WriteString(w, `{"error":{"message":"Please try again in 20s."}}`+strings.Repeat(" ", feedback.MaxPeek))
+			}()
+			require.Equal(t, 300*ms, handed(t, p, tr, 10*sec))
+		})
+	})
+}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"time"
-
-	"github.com/sluice-go/sluice/transport/feedback"
 )
 
 // Transport is an [http.RoundTripper] that lets each request wait its turn before
@@ -94,9 +92,9 @@ func newTransport(base http.RoundTripper, key func(*http.Request) string, keyed 
 //
 // If the request's context has ended before the call, the plain error of that
 // context is returned. Any other reason not to send is returned as an [*Error],
-// never wrapped. Once the base has the request, its answer is returned as it came,
-// and closing the request's body is the base's duty. With [WithRetry] it may be the
-// answer to a later attempt.
+// never wrapped. Once the base has the request, its answer is returned as it came, in a
+// Response of its own if its body is read ahead, and closing the request's body is the
+// base's duty. With [WithRetry] it may be the answer to a later attempt.
 //
 // Only the context ends a wait: the deprecated channel Request.Cancel is left to
 // the base.
@@ -124,7 +122,7 @@ func (t *Transport) inPlace(req *http.Request, p *passage) (*http.Response, erro
 	resp, err := t.exchange(req, p)
 	if p.placed { // a retry that was not sent has given its place back
 		p.placed = false
-		t.follow(req, p.key, resp)
+		resp = t.follow(req, p.key, resp)
 	}
 	return resp, err
 }
@@ -166,15 +164,13 @@ type passage struct {
 	key     string
 	cost    int64
 	trace   *Trace
-	sent    bool             // something of the call has left: a hop or an attempt before this one
-	placed  bool             // it has a place among those in flight that is not yet left to its answer
-	known   int64            // how many refusals were known when it was sent
-	verdict feedback.Verdict // on the latest answer
-	until   time.Time        // the end of the hold of its key, if that was a refusal
-	alone   bool             // that refusal holds no other request
-	hearing *hearing         // what the body of that answer says is not known yet
-	insists bool             // it has been sent back once, as its key was held
-	trial   *trial           // that it is, or nil
+	sent    bool     // something of the call has left: a hop or an attempt before this one
+	placed  bool     // it has a place among those in flight that is not yet left to its answer
+	known   int64    // how many refusals were known when it was sent
+	finding          // of the latest answer
+	hearing *hearing // what the body of that answer says is not known yet
+	insists bool     // it has been sent back once, as its key was held
+	trial   *trial   // that it is, or nil
 }
 
 // follow takes what the context of the request says, and reports whether that includes
@@ -358,7 +354,7 @@ func (t *Transport) send(req *http.Request, p *passage) (*http.Response, error) 
 	if count != nil {
 		t.settle(count, p, resp != nil)
 	}
-	t.listen(req.Context(), p, resp)
+	t.listen(req.Context(), p, &resp)
 	heard = true
 	return resp, err
 }

@@ -29,24 +29,8 @@ func waiterOf(w transport.Waiter) waiter {
 	if w, ok := w.(transport.Holder); ok {
 		u.hold = func(_ string, t time.Time) { w.HoldUntil(t) }
 	}
-	if l, ok := w.(limiter.Limiter); ok {
-		u.limit(l)
-	}
+	u.wait, u.waitN = limiter.Explain(w, u.wait, u.waitN)
 	return u
-}
-
-// limit has the refusals of x/time's *rate.Limiter say what they are about.
-func (u *waiter) limit(l limiter.Limiter) {
-	wait, waitN := u.wait, u.waitN
-	u.wait = func(ctx context.Context, key string) error {
-		return limiter.Wait(ctx, l, 1, func(ctx context.Context) error { return wait(ctx, key) })
-	}
-	if waitN == nil {
-		return
-	}
-	u.waitN = func(ctx context.Context, key string, cost int) error {
-		return limiter.Wait(ctx, l, cost, func(ctx context.Context) error { return waitN(ctx, key, cost) })
-	}
 }
 
 // The errors of Charge and HoldUntil are about keys that cannot be made, for which no RPC can

@@ -15,6 +15,28 @@ type Limiter interface {
 	Tokens() float64
 }
 
+// Explain returns both waits of a Waiter, of which waitN may be nil, unless it is a Limiter:
+// then what they return says by [Wait] what it is about.
+func Explain(
+	waiter any,
+	wait func(ctx context.Context, key string) error,
+	waitN func(ctx context.Context, key string, cost int) error,
+) (func(ctx context.Context, key string) error, func(ctx context.Context, key string, cost int) error) {
+	l, ok := waiter.(Limiter)
+	if !ok {
+		return wait, waitN
+	}
+	one := func(ctx context.Context, key string) error {
+		return Wait(ctx, l, 1, func(ctx context.Context) error { return wait(ctx, key) })
+	}
+	if waitN == nil {
+		return one, nil
+	}
+	return one, func(ctx context.Context, key string, cost int) error {
+		return Wait(ctx, l, cost, func(ctx context.Context) error { return waitN(ctx, key, cost) })
+	}
+}
+
 // Wait calls wait, which is l's, for a call of the given cost. A refusal for the deadline
 // of ctx comes back as an error that matches [context.DeadlineExceeded] and is a timeout.
 //
