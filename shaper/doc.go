@@ -17,7 +17,8 @@
 //     of a call. Idle time, a stopped process or a step of the clock opens no gate for
 //     more.
 //  2. Never early: no call leaves before it is due.
-//  3. Order: first come, first out. A newcomer never overtakes; nor does Allow.
+//  3. Order: first come, first out. A newcomer never overtakes; nor does Allow. With
+//     [WithClasses] that holds inside a class, and an urgent call overtakes by a bound.
 //  4. No slot is lost: a call that gives up is as if it had never come, and
 //     the calls behind it move up at once.
 //  5. Earliest: what leaves, leaves at the earliest instant that the limits allow.

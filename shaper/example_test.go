@@ -129,6 +129,45 @@ func ExampleWithRates() {
 	// true 6s
 }
 
+// A one-time password does not wait behind a campaign.
+func ExampleWithClass() {
+	ctx := context.Background()
+	s, err := shaper.New(scheduler.PerSecond(10), shaper.WithClasses(2, time.Minute))
+	if err != nil {
+		log.Fatal(err)
+	}
+	urgent := shaper.WithClass(ctx, 0) // passes through an http.Client, too
+	if err := s.Wait(urgent); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("send the one-time password")
+	// Output:
+	// send the one-time password
+}
+
+// Each sender number may send one message a minute, and three in any 15 minutes.
+func ExampleWithSchedules() {
+	mock := clock.NewMock()
+	senders, err := shaper.NewGroup[string](scheduler.PerMinute(1), shaper.WithClock(mock),
+		shaper.WithSchedules(func(string) (scheduler.Scheduler, error) {
+			return scheduler.NewSlidingLog(3, 15*time.Minute)
+		}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for range 4 {
+		delay := senders.Delay("+15550100")
+		fmt.Println(delay)
+		mock.Add(delay)
+		senders.Allow("+15550100")
+	}
+	// Output:
+	// 0s
+	// 1m0s
+	// 1m0s
+	// 13m0s
+}
+
 // A waiting call on a mock's time: let it join the line, and then let time pass.
 func ExampleWithClock_wait() {
 	ctx := context.Background()
