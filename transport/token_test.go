@@ -58,8 +58,8 @@ func (m moved) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // What goes to another host below the Transport is not the partner's, and is not charged to
-// him; what net/http sends him again is. Where a wrapper sends everything elsewhere, that is
-// where he is.
+// it; what net/http sends it again is. Where a wrapper sends everything elsewhere, that is
+// where the partner is.
 func TestRequestsToAnotherHostAreNotCharged(t *testing.T) {
 	tokens := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer tokens.Close()
