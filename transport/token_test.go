@@ -160,12 +160,16 @@ func tunnel(w http.ResponseWriter, address string) {
 		return
 	}
 	defer there.Close()
-	w.WriteHeader(http.StatusOK)
+	// The connection is taken over before the client is answered: what it sends next is not
+	// for the server, which reads ahead.
 	here, _, err := w.(http.Hijacker).Hijack()
 	if err != nil {
 		return
 	}
 	defer here.Close()
+	if _, err := io.WriteString(here, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
+		return
+	}
 	go func() {
 		_, _ = io.Copy(there, here)
 		there.Close()
