@@ -25,6 +25,21 @@ func readingAt(t time.Time, zone *time.Location) reading {
 	return reading{days + unixDays, clock}
 }
 
+// offsetEnd returns an instant after t until which clocks of the zone are not set, or the
+// zero Time if they never are again. They need not be set then.
+func offsetEnd(t time.Time, zone *time.Location) time.Time {
+	_, end := t.In(zone).ZoneBounds()
+	if end.IsZero() {
+		return end
+	}
+	// Where the rules of a zone go on beyond its table, ZoneBounds takes each year for one of
+	// 365 days: on the last day of a leap year it returns the beginning of that day.
+	for !end.After(t) {
+		end = end.Add(day)
+	}
+	return end
+}
+
 // firstReaching returns the first instant at which clocks of the zone show r or more.
 func firstReaching(r reading, zone *time.Location) time.Time {
 	utc := time.Unix((r.days-unixDays)*secondsPerDay, 0).Add(r.clock).UTC() // if clocks showed UTC
@@ -33,7 +48,7 @@ func firstReaching(r reading, zone *time.Location) time.Time {
 	at := utc.Add(-time.Duration(offset)*time.Second - 26*time.Hour)
 	for {
 		_, offset := at.In(zone).Zone()
-		_, end := at.In(zone).ZoneBounds()
+		end := offsetEnd(at, zone)
 		if reached := later(at, utc.Add(-time.Duration(offset)*time.Second)); end.IsZero() || reached.Before(end) {
 			return reached
 		}

@@ -90,7 +90,7 @@ func (h *Hours) opening(t time.Time) time.Time {
 			wait += day
 		}
 		// Unless clocks are set before that. What they show then is looked at anew.
-		_, end := t.In(h.zone).ZoneBounds()
+		end := offsetEnd(t, h.zone)
 		if at := t.Add(wait); end.IsZero() || at.Before(end) {
 			return at
 		}

@@ -152,3 +152,31 @@ func TestHoursRefuseNonsense(t *testing.T) {
 	}
 	assert.Equal(t, steps(0, 3), drain(newHours(t, time.UTC, 0, day), 3), "all day")
 }
+
+// The last day of a leap year, far enough ahead that a zone has rules and no table for it,
+// is a day as others are.
+func TestLastDayOfALeapYear(t *testing.T) {
+	for _, name := range []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe"} {
+		t.Run(name, func(t *testing.T) {
+			zone := location(t, name)
+			for year := 2028; year <= 2096; year += 4 {
+				for hour := 30; hour <= 60; hour += 3 { // from that day on
+					at := time.Date(year, time.December, 30, hour, 0, 0, 0, zone)
+					h := newHours(t, zone, 9*time.Hour, 10*time.Hour)
+					want := time.Date(at.Year(), at.Month(), at.Day(), 9, 0, 0, 0, zone)
+					if at.Hour() >= 10 {
+						want = time.Date(at.Year(), at.Month(), at.Day()+1, 9, 0, 0, 0, zone)
+					} else if at.Hour() == 9 {
+						want = at
+					}
+					assert.WithinDuration(t, want, h.Next(at, 0, 1), 0, "after %v", at)
+
+					w := newFixedWindow(t, 1, day, scheduler.WithLocation(zone))
+					w.Commit(at, at, 1)
+					midnight := time.Date(at.Year(), at.Month(), at.Day()+1, 0, 0, 0, 0, zone)
+					assert.WithinDuration(t, midnight, w.Next(at, 0, 1), 0, "after %v", at)
+				}
+			}
+		})
+	}
+}

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Many callers at once, whose answers come early, late or never, and who read all of them,
+// Many callers at once, whose answers come early, late or never, and that read all of them,
 // some or nothing, give up, or try again: every body is closed, what is read is what
 // was sent, and nothing is left behind. The race detector and the end of the bubble watch
 // over the rest.

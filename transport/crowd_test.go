@@ -21,7 +21,7 @@ import (
 )
 
 // A thousand callers use one Transport with all of its options, on a real clock, against a
-// partner who refuses, fails and answers. Each gets one outcome, each body is closed, and
+// partner that refuses, fails and answers. Each gets one outcome, each body is closed, and
 // nothing is left.
 func TestCrowd(t *testing.T) {
 	const goroutines, requests = 1000, 5

@@ -8,12 +8,12 @@
 // 9110, section 15.4). What the partner answers comes back as it is: a 429 is a
 // response, not an error.
 //
-// # Partners who are listened to
+// # Partners that are listened to
 //
 // An answer that refuses the request because of a limit (package feedback tells which do)
 // holds the line: no request with that key is sent before the time that the partner
 // states, however many wait. A hold only moves forward, and when it ends the first request
-// leaves at once and the next T later. A partner who states no time is left alone for a
+// leaves at once and the next T later. A partner that states no time is left alone for a
 // second, doubled from refusal to refusal up to a minute, until a request is accepted;
 // refusals of requests that were in flight together count once. A stated time above
 // [WithMaxHold] is cut to that; then a single request goes, and the others wait for its
@@ -31,7 +31,7 @@
 //
 // A hold needs a Waiter that is a [Holder]. The answer itself comes back as it came,
 // its body unread. [WithRetry] sends again what is safe to send again,
-// [WithAdaptiveRate] lowers the rate of a partner who refuses, and [WithTrace] and
+// [WithAdaptiveRate] lowers the rate of a partner that refuses, and [WithTrace] and
 // [WithHooks] tell what happens.
 //
 // [New] has one line for all requests. With [NewKeyed] and a *shaper.Group[string] each

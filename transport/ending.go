@@ -9,7 +9,7 @@ import (
 )
 
 // follow gives the place of a request back when its answer has ended. The end of the
-// context ends it, too: a caller who forgets to close a body keeps no place for ever.
+// context ends it, too: a caller that forgets to close a body keeps no place for ever.
 //
 // Some callers leave the body of an error answer open. Such an answer is read ahead, and has
 // ended once all of it is there.

@@ -503,7 +503,7 @@ func TestCaseJ13PlacesAndPace(t *testing.T) {
 }
 
 // An error answer whose body is left open has ended once all of it has come. What its reader
-// gets is the same, whenever he reads, and however slowly it comes.
+// gets is the same, whenever it reads, and however slowly it comes.
 func TestErrorAnswerThatIsLeftOpen(t *testing.T) {
 	long := strings.Repeat("x", 64<<10+1)
 	for name, tc := range map[string]struct {

@@ -195,7 +195,7 @@ func TestOnePaceForAll(t *testing.T) {
 
 // A hold that the program has set is not the partner's, even if the partner has refused
 // something before.
-func TestHoldOfSomebodyElse(t *testing.T) {
+func TestHoldOfTheProgram(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPartner()
 		script(p, status(http.StatusTooManyRequests, "Retry-After: 1"))

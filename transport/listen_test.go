@@ -67,7 +67,7 @@ func late(code int, body string, after time.Duration, lines ...string) func(*htt
 
 const jsonLine = "Content-Type: application/json"
 
-// A refusal whose body comes slowly is handed to a caller who cannot wait anyway, at once:
+// A refusal whose body comes slowly is handed to a caller that cannot wait anyway, at once:
 // whether it is the context or the longest delay that rules another attempt out.
 func TestSlowRefusal(t *testing.T) {
 	for name, tc := range map[string]struct {

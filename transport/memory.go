@@ -175,7 +175,7 @@ func (k *refusedKey) waitLocked(p *passage, fresh bool, now time.Time, most time
 	k.backoffs++
 	n := k.backoffs
 	if v.Stated {
-		// "Now" is believed once. A partner who says so again and again is not asked again
+		// "Now" is believed once. A partner that says so again and again is not asked again
 		// and again.
 		if n--; n == 0 {
 			return now

@@ -80,7 +80,7 @@ func TestOneRequestTries(t *testing.T) {
 }
 
 // A trial that gets no answer keeps the others for ten seconds at most.
-func TestOneWhoTriesForLong(t *testing.T) {
+func TestTrialThatTakesLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPartner()
 		var n atomic.Int64

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// paid is a partner who takes a payment and sends the client elsewhere for the receipt.
+// paid is a partner that takes a payment and sends the client elsewhere for the receipt.
 func paid(p *partner) {
 	p.answer = func(req *http.Request) (*http.Response, error) {
 		if req.Method == http.MethodPost {

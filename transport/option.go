@@ -35,7 +35,7 @@ func WithClassifier(c feedback.Classifier) Option {
 }
 
 // WithMaxHold sets the longest time for which an answer can hold a key. The default is an
-// hour. A partner who states more is believed for that long: then a single request goes,
+// hour. A partner that states more is believed for that long: then a single request goes,
 // and what it is answered counts.
 //
 // It needs a [Holder], or [WithRetry], which does not send again what is held for longer. Not

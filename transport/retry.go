@@ -19,7 +19,7 @@ import (
 // is what could not be sent for a reason that lasts: a certificate that is not trusted, a
 // scheme that is neither http nor https, a cancelled request.
 //
-// An Idempotency-Key is trusted: a partner who does not heed it may do twice what is sent
+// An Idempotency-Key is trusted: a partner that does not heed it may do twice what is sent
 // twice. And each attempt carries the same bytes and headers, so a signature that was made
 // above the Transport (SigV4, OAuth 1.0) may have expired when the request is sent again
 // after a long hold, or be refused as a replay: sign below the Transport, in its base, or
@@ -33,9 +33,9 @@ type Retry struct {
 	// Attempts is how often a request is sent, in all. 0 means 3.
 	Attempts int
 	// Budget bounds retries to a share of first attempts, beside the ten that a Transport
-	// has to begin with and saves at most. So a partner who refuses everything is not sent
+	// has to begin with and saves at most. So a partner that refuses everything is not sent
 	// everything Attempts times. Each key of a [NewKeyed] has a budget of its own, so that
-	// a partner who is down takes no retries away from another; if more than 10,000 have
+	// a partner that is down takes no retries away from another; if more than 10,000 have
 	// spent of theirs, some of those begin anew. 0 means 0.1.
 	Budget float64
 	// Resend429 says that a 429 Too Many Requests of this partner means that nothing was

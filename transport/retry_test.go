@@ -24,7 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A partner who refuses everything is not sent everything three times: beside the ten
+// A partner that refuses everything is not sent everything three times: beside the ten
 // that may be spent at once, a tenth of the first attempts is sent again.
 func TestRetryBudget(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -483,7 +483,7 @@ func TestRefusalThatNeverEnds(t *testing.T) {
 	}
 }
 
-// A partner who is down takes no retries away from another.
+// A partner that is down takes no retries away from another.
 func TestRetryBudgetIsForAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPartner()
@@ -537,8 +537,8 @@ func TestBackoffSpreadsAtTheTop(t *testing.T) {
 	})
 }
 
-// A refusal whose body comes slowly is handed at once to a caller who has no time for another
-// attempt, by his deadline or by the longest delay.
+// A refusal whose body comes slowly is handed at once to a caller that has no time for another
+// attempt, by its deadline or by the longest delay.
 func TestSlowRefusalIsHandedBackAtOnce(t *testing.T) {
 	for name, tc := range map[string]struct {
 		waiter func(*testing.T) transport.Waiter

@@ -58,8 +58,8 @@ func (m moved) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // What goes to another host below the Transport is not the partner's, and is not charged to
-// him; what net/http sends him again is. Where a wrapper sends everything elsewhere, that is
-// where he is.
+// it; what net/http sends it again is. Where a wrapper sends everything elsewhere, that is
+// where the partner is.
 func TestRequestsToAnotherHostAreNotCharged(t *testing.T) {
 	tokens := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer tokens.Close()
@@ -160,12 +160,16 @@ func tunnel(w http.ResponseWriter, address string) {
 		return
 	}
 	defer there.Close()
-	w.WriteHeader(http.StatusOK)
+	// The connection is taken over before the client is answered: what it sends next is not
+	// for the server, which reads ahead.
 	here, _, err := w.(http.Hijacker).Hijack()
 	if err != nil {
 		return
 	}
 	defer here.Close()
+	if _, err := io.WriteString(here, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
+		return
+	}
 	go func() {
 		_, _ = io.Copy(there, here)
 		there.Close()

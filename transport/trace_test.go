@@ -135,8 +135,8 @@ func TestTraceOfWhatNeedNotWait(t *testing.T) {
 // later ones are called. None at all is fine, and so is a Trace without functions.
 func TestTraceAndHooks(t *testing.T) {
 	var order []string
-	note := func(who string) *transport.Trace {
-		return &transport.Trace{Granted: func(transport.Event) { order = append(order, who) }}
+	note := func(name string) *transport.Trace {
+		return &transport.Trace{Granted: func(transport.Event) { order = append(order, name) }}
 	}
 	tr := transport.New(newPartner(), ready, transport.WithHooks(note("hooks")))
 	ctx := transport.WithTrace(t.Context(), note("outer"))

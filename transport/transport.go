@@ -213,7 +213,7 @@ func (t *Transport) leavesNow(p *passage) bool {
 
 // admit is for all that pass is not for.
 func (t *Transport) admit(req *http.Request, p *passage) error {
-	// Asked before the Waiter is: a caller who gave up has nothing to learn about
+	// Asked before the Waiter is: a caller that gave up has nothing to learn about
 	// the pace.
 	ctx := req.Context()
 	if err := ctx.Err(); err != nil {

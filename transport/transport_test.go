@@ -99,7 +99,7 @@ func TestAnswerOfTheBaseIsReturnedAsItIs(t *testing.T) {
 	require.NotErrorIs(t, err, transport.ErrNotSent, "it may have been sent")
 }
 
-func TestDeadContextAsksNobody(t *testing.T) {
+func TestDeadContextAsksNoWaiter(t *testing.T) {
 	for name, tc := range map[string]struct {
 		end  func(context.Context) (context.Context, context.CancelFunc)
 		want error

@@ -1,8 +1,8 @@
 package transport
 
-// trouble tells a partner who is in trouble from one of whose resources one is, by refusals
-// that name neither a limit nor a time (feedback.Verdict.Trouble) and by the successes that
-// come meanwhile.
+// trouble tells a partner that is in trouble from one of which a single resource is, by
+// refusals that name neither a limit nor a time (feedback.Verdict.Trouble) and by the
+// successes that come meanwhile.
 //
 // A refusal counts for two, a success takes one off, and the partner is in trouble while the
 // count is at its bound. So it is, if no success is known; at ten such refusals in a row;

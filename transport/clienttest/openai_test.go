@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-go/sluice/transport/feedback"
 )
 
-var openaiModel = answer(http.StatusOK, isJSON, `{"id":"m-1","object":"model","created":1,"owned_by":"nobody"}`)
+var openaiModel = answer(http.StatusOK, isJSON, `{"id":"m-1","object":"model","created":1,"owned_by":"system"}`)
 
 // openai-go takes an *http.Client. WithMaxRetries is 2 unless it is given, and then counts
 // for every failure to send.

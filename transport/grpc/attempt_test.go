@@ -20,7 +20,7 @@ import (
 func nowhere() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return nil, errors.New("nobody there") }),
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return nil, errors.New("no server") }),
 	}
 }
 

@@ -134,7 +134,7 @@ func TestEndedBefore(t *testing.T) {
 // Waiting for a connection comes after the turn, and fails fast or not as the caller says.
 func TestWaitForReady(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		conn, err := grpc.NewClient("passthrough:///nobody", append(grpcpace.New(every(t, T)).DialOptions(), nowhere()...)...)
+		conn, err := grpc.NewClient("passthrough:///nowhere", append(grpcpace.New(every(t, T)).DialOptions(), nowhere()...)...)
 		require.NoError(t, err)
 		defer conn.Close()
 		require.Equal(t, codes.Unavailable, status.Code(send(t.Context(), conn)))

@@ -83,7 +83,7 @@ type passage struct {
 // admit returns once an RPC may start, with the context that it is to start with.
 // Otherwise it tells why not.
 func (p *Pacer) admit(ctx context.Context, method string, req any, cc *grpc.ClientConn) (context.Context, *passage, error) {
-	// Asked before the Waiter is: a caller who gave up has nothing to learn about the
+	// Asked before the Waiter is: a caller that gave up has nothing to learn about the
 	// pace, and gets what gRPC gives.
 	if err := ctx.Err(); err != nil {
 		return nil, nil, status.FromContextError(err).Err()
