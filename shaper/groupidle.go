@@ -40,6 +40,9 @@ func (e *idle) leave(now time.Duration, cost int64) bool {
 	return true
 }
 
+// special reports whether there is more to the key than its TAT and its class.
+func (e *idle) special() bool { return e.past != past{} }
+
 // forgetAt returns from when on the key cannot be told from a fresh one.
 func (e *idle) forgetAt() time.Duration { return e.class.ticks.DryAt(e.tat) + e.past.late }
 
@@ -73,17 +76,23 @@ func (k *idleKeys[K]) get(key K, usual *rateClass) (idle, bool) {
 	return idle{}, false
 }
 
+<<<<<<< HEAD
 // put adds a key, or changes it from what it was before.
 func (k *idleKeys[K]) put(key K, e, before idle, usual *rateClass) {
 	if before.class != e.class || (before.past == past{}) != (e.past == past{}) {
 		k.delete(key)
 	}
+=======
+// put adds a key, or changes one of which the class stays. A key that was special before
+// and is not now, or the other way round, has to be deleted first.
+func (k *idleKeys[K]) put(key K, e *idle, special bool, usual *rateClass) {
+>>>>>>> main
 	switch {
-	case e.past != past{}:
+	case special:
 		if k.past == nil {
 			k.past = make(map[K]idle)
 		}
-		k.past[key] = e
+		k.past[key] = *e
 	case e.class == usual:
 		if k.usual == nil {
 			k.usual = make(map[K]int64)

@@ -71,7 +71,7 @@ func (sh *shard[K]) enter(key K, cost int64, now time.Duration, dead error) (*me
 		// its rate have been long in coming. A time from before would be a unit too many.
 		now = max(now, sh.group.time.since())
 	}
-	if sh.leaveLocked(key, e, now, cost) {
+	if sh.leaveLocked(key, &e, now, cost) {
 		return nil, nil
 	}
 	m := sh.bindLocked(key, e)
@@ -80,12 +80,16 @@ func (sh *shard[K]) enter(key K, cost int64, now time.Duration, dead error) (*me
 }
 
 // leaveLocked reports whether a call of an idle key has left.
-func (sh *shard[K]) leaveLocked(key K, e idle, now time.Duration, cost int64) bool {
-	before := e
+func (sh *shard[K]) leaveLocked(key K, e *idle, now time.Duration, cost int64) bool {
+	before := e.special()
 	if !e.leave(now-sh.origin, cost) {
 		return false
 	}
-	sh.idle.put(key, e, before, sh.group.usual)
+	special := (before || cost > 1) && e.special() // a past ends, or begins with a debt
+	if special != before {
+		sh.idle.delete(key)
+	}
+	sh.idle.put(key, e, special, sh.group.usual)
 	sh.counts.submitted++
 	sh.counts.leave(cost)
 	return true
@@ -96,7 +100,7 @@ func (sh *shard[K]) leaveNow(key K, cost int64, now time.Duration) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	e, known := sh.idle.get(key, sh.group.usual)
-	return known && state(sh.group.life.Load()) == open && sh.leaveLocked(key, e, now, cost)
+	return known && state(sh.group.life.Load()) == open && sh.leaveLocked(key, &e, now, cost)
 }
 
 // acquire returns the member of a key, which is made if need be and must be released.
@@ -209,7 +213,7 @@ func (sh *shard[K]) hasLocked(key K) bool {
 }
 
 func (sh *shard[K]) addLocked(key K, e idle) {
-	sh.idle.put(key, e, e, sh.group.usual)
+	sh.idle.put(key, &e, e.special(), sh.group.usual)
 	sh.sweeps.note(sh.origin + e.forgetAt())
 }
 

@@ -93,13 +93,12 @@ func (sh *shard[K]) sweepLocked(now time.Duration) {
 			return
 		}
 		sh.sweeps.note(at)
-		before := e
 		e.tat = e.class.ticks.Advance(e.tat, moved)
 		if e.past.late > 0 {
 			e.past.since -= moved
 			e.past.freed -= moved
 		}
-		sh.idle.put(key, e, before, sh.group.usual)
+		sh.idle.put(key, &e, e.special(), sh.group.usual)
 	})
 	sh.origin = now
 	sh.group.keys.free(gone)
@@ -116,7 +115,7 @@ func (sh *shard[K]) shrinkLocked() {
 		return
 	}
 	var smaller idleKeys[K]
-	sh.idle.all(sh.group.usual, func(key K, e idle) { smaller.put(key, e, e, sh.group.usual) })
+	sh.idle.all(sh.group.usual, func(key K, e idle) { smaller.put(key, &e, e.special(), sh.group.usual) })
 	sh.idle, sh.sweeps.peak = smaller, smaller.len()
 }
 

@@ -196,10 +196,10 @@ func TestUnitsDoNotOverflow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShaper(t, scheduler.Per(math.MaxInt64, 1))
 		time.Sleep(time.Hour)
-		assert.EqualValues(t, math.MaxInt64, s.Stats().UnusedUnits)
+		assert.EqualValues(t, int64(math.MaxInt64), s.Stats().UnusedUnits)
 		require.NoError(t, s.SetRate(scheduler.Per(math.MaxInt64, 2)))
 		time.Sleep(time.Hour)
-		assert.EqualValues(t, math.MaxInt64, s.Stats().UnusedUnits)
+		assert.EqualValues(t, int64(math.MaxInt64), s.Stats().UnusedUnits)
 		require.True(t, s.Allow())
 		assert.Positive(t, s.Stats().Used())
 
