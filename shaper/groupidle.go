@@ -76,17 +76,9 @@ func (k *idleKeys[K]) get(key K, usual *rateClass) (idle, bool) {
 	return idle{}, false
 }
 
-<<<<<<< HEAD
-// put adds a key, or changes it from what it was before.
-func (k *idleKeys[K]) put(key K, e, before idle, usual *rateClass) {
-	if before.class != e.class || (before.past == past{}) != (e.past == past{}) {
-		k.delete(key)
-	}
-=======
 // put adds a key, or changes one of which the class stays. A key that was special before
 // and is not now, or the other way round, has to be deleted first.
 func (k *idleKeys[K]) put(key K, e *idle, special bool, usual *rateClass) {
->>>>>>> main
 	switch {
 	case special:
 		if k.past == nil {
