@@ -63,7 +63,7 @@ func (c *SlidingCounter) FreshAt() (at time.Time, ok bool) {
 	if c.previous == 0 && c.current == 0 {
 		return time.Time{}, true
 	}
-	return c.start.Add(2 * c.window), true
+	return c.start.Add(c.window).Add(c.window), true // not twice: that may be too much for a Duration
 }
 
 // FreshAt implements [Forgettable]: always, as departures leave no trace.

@@ -424,3 +424,14 @@ func TestWindowsRefuseNonsense(t *testing.T) {
 		assert.ErrorContains(t, build(), names)
 	}
 }
+
+// Two windows may be longer than a Duration can tell.
+func TestSlidingCounterOfALongWindowIsNotFreshTooSoon(t *testing.T) {
+	const window = 200 * 365 * 24 * time.Hour
+	c := scheduler.Must(scheduler.NewSlidingCounter(1, window))
+	now := time.Date(2030, time.January, 1, 0, 0, 0, 0, time.UTC)
+	c.Commit(now, now, 1)
+	at, ok := c.FreshAt()
+	require.True(t, ok)
+	assert.Equal(t, now.Truncate(window).Add(window).Add(window), at)
+}

@@ -193,3 +193,42 @@ func TestClassesAreChecked(t *testing.T) {
 	}
 	assert.PanicsWithValue(t, "shaper: class -1: must not be negative", func() { shaper.WithClass(t.Context(), -1) })
 }
+
+func TestOldestIsOfAllClasses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShaper(t, scheduler.PerSecond(1), shaper.WithClasses(3, shaper.Strict))
+		r := newRecorder()
+		for range 2 { // one leaves
+			r.wait(t.Context(), s)
+		}
+		pass(300 * ms)
+		r.wait(shaper.WithClass(t.Context(), 0), s)
+		pass(100 * ms)
+		assert.Equal(t, 400*ms, s.Stats().Oldest, "the urgent call is the head, and younger")
+		pass(600 * ms)
+		assert.Equal(t, time.Second, s.Stats().Oldest)
+		pass(time.Second)
+		assert.Zero(t, s.Stats().Oldest)
+	})
+}
+
+// unreadable is a context whose Value panics.
+type unreadable struct{ context.Context }
+
+func (unreadable) Value(any) any { panic("unreadable") }
+
+func TestContextWhoseValuePanics(t *testing.T) {
+	ctx := unreadable{t.Context()}
+	s := newShaper(t, scheduler.PerHour(1), shaper.WithClasses(2, 0))
+	require.True(t, s.Allow())
+	assert.PanicsWithValue(t, "unreadable", func() { _ = s.Wait(ctx) })
+	assert.PanicsWithValue(t, "unreadable", func() { _ = s.Acquire(ctx, 1) })
+	conserved(t, s)
+
+	g := newGroup[string](t, scheduler.PerHour(1), shaper.WithClasses(2, 0))
+	require.True(t, g.Allow("a"))
+	assert.PanicsWithValue(t, "unreadable", func() { _ = g.Wait(ctx, "a") })
+	assert.PanicsWithValue(t, "unreadable", func() { _ = g.Acquire(ctx, "b", 1) })
+	conservedGroup(t, g)
+	assert.Equal(t, 1, g.Len(), "b owes nothing")
+}

@@ -34,13 +34,22 @@ func (g *Group[K]) delayOfNew(key K) time.Duration {
 	return limit.Next(now, 0, 1).Sub(now)
 }
 
-// bindLimitedLocked makes a key with a limit of its own. Its Shaper is made for it.
+// newLimited returns a Shaper for a key with a limit of its own. It calls methods of the
+// limit, so no lock may be held.
+func (g *Group[K]) newLimited(key K, c *rateClass) (*Shaper, error) {
+	limit, err := g.limitFor(key)
+	if err != nil {
+		return nil, err
+	}
+	config := g.config
+	config.limits = []scheduler.Scheduler{limit}
+	return newShaper(c.pacer(), config, g.time, &g.pool), nil
+}
+
+// bindLimitedLocked makes a key with a limit of its own.
 func (sh *shard[K]) bindLimitedLocked(key K, made newKey[K]) *member {
-	g := sh.group
-	c := g.config
-	c.limits = []scheduler.Scheduler{made.limit}
-	c.maxInFlight = g.inFlight.Load()
-	m := &member{shaper: newShaper(made.class.pacer(), c, g.time, &g.pool), class: made.class, limited: true}
+	m := &member{shaper: made.limited, class: made.class, limited: true}
+	m.shaper.boundPlaces(sh.group.inFlight.Load())
 	if sh.bound == nil {
 		sh.bound = make(map[K]*member)
 	}
@@ -71,7 +80,7 @@ func (s *Shaper) freshAt(c *rateClass, epoch time.Time, since time.Duration) tim
 	if !ok {
 		return math.MaxInt64
 	}
-	return at.Sub(epoch) + s.late.by
+	return laterBy(at.Sub(epoch), s.late.by)
 }
 
 // forgettable returns from when on a schedule is as good as new, if it can tell.

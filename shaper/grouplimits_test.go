@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/benbjohnson/clock"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -220,4 +222,92 @@ func TestKeysWithSchedulesAreSavedAndLoaded(t *testing.T) {
 		assert.Equal(t, 18*time.Hour, again.Delay("a"))
 		assert.True(t, again.Allow("b"))
 	})
+}
+
+// A call whose key is being made when the Group is closed is not found by Close. It must
+// not wait on.
+func TestCloseWhileAKeyIsMade(t *testing.T) {
+	for name, opt := range map[string]func(<-chan struct{}) shaper.Option{
+		"schedules": func(goOn <-chan struct{}) shaper.Option {
+			return shaper.WithSchedules(func(string) (scheduler.Scheduler, error) {
+				<-goOn
+				return slidingLog(1, time.Hour), nil
+			})
+		},
+		"rates": func(goOn <-chan struct{}) shaper.Option {
+			return shaper.WithRates(func(string) scheduler.Rate { <-goOn; return scheduler.PerHour(1) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				goOn := make(chan struct{})
+				g := newGroup[string](t, scheduler.Unlimited, opt(goOn))
+				r := newRecorder()
+				for range 2 {
+					r.submit(func() error { return g.Wait(t.Context(), "a") })
+					r.submit(func() error { return g.Acquire(t.Context(), "b", 1) })
+				}
+				require.NoError(t, g.Close())
+				close(goOn)
+				synctest.Wait()
+				for _, c := range r.calls {
+					assert.True(t, c.ended)
+					assert.ErrorIs(t, c.err, shaper.ErrClosed)
+				}
+				conservedGroup(t, g)
+				assert.Zero(t, g.Len())
+			})
+		})
+	}
+}
+
+// unnotified does something of its own when it is given a function.
+type unnotified struct {
+	scheduler.Scheduler
+	notified func()
+}
+
+func (u unnotified) Notify(func()) { u.notified() }
+
+// A schedule is made ready while no lock is held, and one that panics takes no key's place.
+func TestScheduleThatPanicsOrUsesTheGroupWhenItIsNotified(t *testing.T) {
+	var g *shaper.Group[string]
+	notified := func() { panic("no") }
+	g = newGroup[string](t, scheduler.Unlimited, shaper.WithMaxKeys(2), shaper.WithSchedules(func(string) (scheduler.Scheduler, error) {
+		return unnotified{slidingLog(1, time.Hour), notified}, nil
+	}))
+	for range 3 {
+		assert.PanicsWithValue(t, "no", func() { g.Allow("a") })
+	}
+	assert.Zero(t, g.Len())
+	notified = func() { assert.Zero(t, g.Stats().Keys-1, "its own place is reserved") }
+	assert.True(t, g.Allow("a"))
+	assert.False(t, g.Allow("a"))
+}
+
+// A key that owes more time than a Duration can tell is not forgotten, late as its calls
+// may have left.
+func TestKeyThatOwesForEverIsRemembered(t *testing.T) {
+	for name, opts := range map[string][]shaper.Option{
+		"rate": nil,
+		"schedule": {shaper.WithSchedules(func(string) (scheduler.Scheduler, error) {
+			return scheduler.NewTokenBucket(scheduler.PerHour(1), 100)
+		})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				late := sometimesLate{clock.New(), time.Now(), func(int64) time.Duration { return 2 * ms }}
+				g := newGroup[string](t, scheduler.PerSecond(1), append(opts, shaper.WithClock(late))...)
+				r := newRecorder()
+				for range 2 {
+					r.submit(func() error { return g.Wait(t.Context(), "a") })
+				}
+				pass(1500 * ms)
+				require.Equal(t, []time.Duration{0, 1002 * ms}, r.left())
+				require.NoError(t, g.Charge("a", math.MaxInt64))
+				assert.Equal(t, 1, g.Len())
+				assert.False(t, g.Allow("a"))
+			})
+		})
+	}
 }

@@ -81,7 +81,7 @@ func (s *Shaper) park(c *rateClass, epoch time.Time, since, origin time.Duration
 		return e, again, false
 	}
 	e = idle{tat: c.ticks.Fresh(), class: c}
-	forgetAt := endOf(s.gcra.TAT().Sub(epoch)) + s.late.by
+	forgetAt := laterBy(endOf(s.gcra.TAT().Sub(epoch)), s.late.by)
 	if forgetAt <= since {
 		return e, 0, true
 	}
@@ -141,4 +141,12 @@ func (s *Shaper) pastLocked(origin time.Time) (p past) {
 }
 
 // endOf returns the end of the nanosecond that begins at d.
-func endOf(d time.Duration) time.Duration { return max(d, d+1) }
+func endOf(d time.Duration) time.Duration { return laterBy(d, 1) }
+
+// laterBy returns d+by for by >= 0, or the longest Duration if that is more than it can tell.
+func laterBy(d, by time.Duration) time.Duration {
+	if d > math.MaxInt64-by {
+		return math.MaxInt64
+	}
+	return d + by
+}

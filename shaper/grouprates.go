@@ -193,12 +193,12 @@ func (s *Shaper) hasRate(r scheduler.Rate) bool {
 }
 
 // A newKey is what a key needs that is to be made: a class, as the rates have told it, a
-// place among the keys, and where keys have limits of their own, that.
+// place among the keys, and where keys have limits of their own, a Shaper with that.
 type newKey[K comparable] struct {
-	class *rateClass
-	rates *rates[K]
-	place bool
-	limit scheduler.Scheduler
+	class   *rateClass
+	rates   *rates[K]
+	place   bool
+	limited *Shaper
 }
 
 // prepare finds what a new key needs. No lock may be held.
@@ -210,8 +210,8 @@ func (k *newKey[K]) prepare(g *Group[K], key K, now time.Duration) (err error) {
 	if k.place = k.place || g.keys.reserve() || g.makeRoom(now); !k.place {
 		return fmt.Errorf("%w: all %d still owe something, wait or are held", ErrTooManyKeys, g.keys.most)
 	}
-	if g.limits != nil && k.limit == nil {
-		k.limit, err = g.limitFor(key)
+	if g.limits != nil { // again if the rates have been replaced: the pacer is another then
+		k.limited, err = g.newLimited(key, k.class)
 	}
 	return err
 }

@@ -59,6 +59,9 @@ func (sh *shard[K]) enter(key K, cost int64, now time.Duration, dead error) (*me
 	e, known := sh.idle.get(key, sh.group.usual)
 	if !known {
 		m, err := sh.makeLocked(key, now)
+		if err == nil {
+			err = sh.openLocked(key, m)
+		}
 		if err != nil {
 			return nil, sh.refuseLocked(err, cost)
 		}
@@ -116,6 +119,9 @@ func (sh *shard[K]) acquire(key K, forCall bool) (*member, error) {
 	}
 	sh.ageLocked(now)
 	m, err := sh.makeLocked(key, now)
+	if err == nil && forCall {
+		err = sh.openLocked(key, m)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +186,7 @@ func (sh *shard[K]) makeLocked(key K, now time.Duration) (*member, error) {
 		return nil, errNotEqual
 	}
 	sh.growLocked(now)
-	if made.limit != nil {
+	if made.limited != nil {
 		return sh.bindLimitedLocked(key, made), nil
 	}
 	e := idle{tat: made.class.ticks.Fresh(), class: made.class}
@@ -205,6 +211,18 @@ func (sh *shard[K]) prepareUnlocked(made *newKey[K], key K, now time.Duration) e
 	err := made.prepare(sh.group, key, now)
 	returned = true
 	return err
+}
+
+// openLocked is asked once more when a key has been made. The lock was free meanwhile, and
+// Close has not found a call that comes now.
+func (sh *shard[K]) openLocked(key K, m *member) error {
+	if state(sh.group.life.Load()) == open {
+		return nil
+	}
+	if m != nil && m.users == 0 {
+		sh.parkLocked(key, m, sh.group.time.since())
+	}
+	return ErrClosed
 }
 
 func (sh *shard[K]) hasLocked(key K) bool {

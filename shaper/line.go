@@ -110,6 +110,21 @@ func (l *line) next() *call {
 	return next
 }
 
+// oldest returns when the call arrived that has waited longest, which an urgent head need
+// not be. The line is not empty.
+func (l *line) oldest() time.Duration {
+	arrived := l.head.arrived
+	if c := l.last.head; c != nil {
+		arrived = min(arrived, c.arrived)
+	}
+	for i := range l.urgent {
+		if c := l.urgent[i].head; c != nil {
+			arrived = min(arrived, c.arrived)
+		}
+	}
+	return arrived
+}
+
 // overtakes reports whether a call leaves before one that is less urgent.
 func (l *line) overtakes(c, other *call) bool {
 	return c.arrived-other.arrived <= l.lead(int(other.class)-int(c.class))

@@ -83,8 +83,8 @@ func (s *Shaper) Stats() Stats {
 		Rate:      rateOf(s.pacer),
 	}
 	st.UnusedUnits = s.unused.tell(st.Rate)
-	if head := s.line.head; head != nil {
-		st.Oldest = now.Sub(s.time.epoch.Add(head.arrived))
+	if s.line.head != nil {
+		st.Oldest = now.Sub(s.time.epoch.Add(s.line.oldest()))
 		if !s.standsLocked() {
 			st.NextDue = s.time.wall(now, s.nextDue)
 		}
