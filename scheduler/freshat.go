@@ -4,6 +4,9 @@ import "time"
 
 // A Forgettable schedule tells when it is as good as new. What keeps one for each of many
 // keys may forget it then, and make a fresh one for the next call: no caller can tell.
+//
+// A type that embeds a schedule of this package and adds state of its own has the method
+// by that, and has to answer for its own state, too.
 type Forgettable interface {
 	// FreshAt returns an instant from which on the schedule answers as a fresh one with
 	// the same limits does, if no more units leave. It returns false if it cannot tell

@@ -31,7 +31,8 @@ const maxClasses = 256
 // when it came. The line is shared by all classes; one that is full refuses every newcomer.
 // [Shaper.Allow] overtakes no waiting call.
 //
-// In a [Group] it holds for the calls of each key.
+// With a bound, the arrival of an urgent call takes time in proportion to the waiting calls
+// that it may not overtake. In a [Group] classes are those of the calls of each key.
 func WithClasses(n int, overtake time.Duration) Option {
 	return func(c *config) { c.classes, c.overtake = &n, overtake }
 }

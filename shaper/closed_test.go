@@ -41,6 +41,9 @@ func (q *quiet) Commit(_, left time.Time, _ int64) {
 
 func (q *quiet) MaxCost() int64 { return math.MaxInt64 }
 
+// FreshAt implements scheduler.Forgettable: departures leave no trace.
+func (q *quiet) FreshAt() (time.Time, bool) { return q.start, true }
+
 // opens returns the first instant, not before at, that is in no closed time.
 func (q *quiet) opens(at int64) int64 {
 	period := int64(q.open + q.shut)

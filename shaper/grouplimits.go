@@ -80,6 +80,9 @@ func (s *Shaper) freshAt(c *rateClass, epoch time.Time, since time.Duration) tim
 	if !ok {
 		return math.MaxInt64
 	}
+	if s.late.by > 0 {
+		at = s.sched.Next(at, 0, 1) // what could not leave before, being closed, may claim it
+	}
 	return laterBy(at.Sub(epoch), s.late.by)
 }
 

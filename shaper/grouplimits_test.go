@@ -58,7 +58,8 @@ func TestCaseJ04SeveralLimitsForEachNumber(t *testing.T) {
 func TestGroupOfSchedulesIsAShaperForEachKey(t *testing.T) {
 	trial.Run(t, 300, func(t *testing.T, rng *rand.Rand) {
 		synctest.Test(t, func(t *testing.T) {
-			const keys = 5
+			const keys = 6
+			start := time.Now()
 			limitOf := func(key int) (scheduler.Scheduler, error) {
 				switch key {
 				case 0:
@@ -69,17 +70,22 @@ func TestGroupOfSchedulesIsAShaperForEachKey(t *testing.T) {
 					return scheduler.Must(scheduler.NewTokenBucket(scheduler.PerSecond(2), 5)), nil
 				case 3:
 					return scheduler.Must(scheduler.NewSlidingCounter(4, 4*time.Second)), nil
+				case 4:
+					return scheduler.All(&quiet{start: start, open: 3 * time.Second, shut: time.Second}, slidingLog(5, 2*time.Second)), nil
 				default:
 					return scheduler.Must(scheduler.NewLeakyBucket(scheduler.PerSecond(3), 6)), nil
 				}
 			}
-			burst := shaper.WithBurst(1 + rng.IntN(4))
-			g := newGroup[int](t, scheduler.PerSecond(5), burst, shaper.WithSchedules(limitOf))
+			opts := []shaper.Option{shaper.WithBurst(1 + rng.IntN(4))}
+			if rng.IntN(2) == 0 {
+				opts = append(opts, shaper.WithClock(sometimesLate{clock.New(), time.Now(), lateness(rng)}))
+			}
+			g := newGroup[int](t, scheduler.PerSecond(5), append(opts, shaper.WithSchedules(limitOf))...)
 			var single [keys]*shaper.Shaper
 			for key := range single {
 				limit, err := limitOf(key)
 				require.NoError(t, err)
-				single[key] = newShaper(t, scheduler.PerSecond(5), burst, shaper.WithLimits(limit))
+				single[key] = newShaper(t, scheduler.PerSecond(5), append(opts, shaper.WithLimits(limit))...)
 			}
 			ours, theirs := newRecorder(), newRecorder()
 			for range 80 {

@@ -38,11 +38,6 @@ func (l *lateness) passed(now time.Time) {
 	l.since = later(l.since, now)
 }
 
-// claim returns from when on a call that arrives now may be due.
-func (l *lateness) claim(now time.Time) time.Time {
-	return later(now.Add(-l.by), l.since)
-}
-
 // end lets no further call claim anything.
 func (l *lateness) end() { l.by = 0 }
 

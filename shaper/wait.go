@@ -195,12 +195,13 @@ func (s *Shaper) leaveLocked(now time.Time, cost int64, place bool) bool {
 }
 
 // claimLocked returns since when a newcomer is due that need not wait: the present, or the
-// end of the wait that it would have had, had its caller not been woken late before. A
-// line that had run dry by then has no such claim, and the calls after it have none either.
+// end of the wait that it would have had, had its caller not been woken late before. If a
+// call could have left between the latest departure and then, the line had run dry: it has
+// no such claim, and the calls after it have none either.
 func (s *Shaper) claimLocked(now time.Time, cost int64, place bool) time.Time {
 	if s.late.by > 0 && !s.gate.reopening {
-		sooner := s.earliestLocked(s.late.claim(now), place)
-		if due := s.sched.Next(sooner, 0, cost); due.After(sooner) {
+		since := s.earliestLocked(s.late.since, place)
+		if due := s.sched.Next(since, 0, cost); due.After(later(since, now.Add(-s.late.by))) {
 			return due
 		}
 	}

@@ -315,14 +315,16 @@ func (l *Line) leavesAtOnce(c *Call) bool {
 }
 
 // claim returns when a call is due that leaves now and need not wait. Had the line left on
-// time, it would have come sooner by as much. If it had to wait then, it is due at the end
-// of that wait. If not, the line had run dry, and no call after it can say so either.
+// time, it would have come sooner by as much. If no call could have left between the
+// latest departure and then, it is due when one could. Otherwise the line had run dry, and
+// no call after it can claim anything either.
 func (l *Line) claim(c *Call) *big.Rat {
-	sooner := latest(latest(new(big.Rat).Sub(l.now, l.lag), l.openAt), l.since)
+	since := latest(l.openAt, l.since)
 	if c.Place {
-		sooner = latest(sooner, l.freedAt)
+		since = latest(since, l.freedAt)
 	}
-	if due := l.next(sooner, c.Cost); !l.reopening && l.lag.Sign() > 0 && due.Cmp(sooner) > 0 {
+	sooner := latest(since, new(big.Rat).Sub(l.now, l.lag))
+	if due := l.next(since, c.Cost); !l.reopening && l.lag.Sign() > 0 && due.Cmp(sooner) > 0 {
 		return due
 	}
 	l.lag = new(big.Rat)
