@@ -29,19 +29,13 @@ func (r *Refusal) LogValue() slog.Value {
 // LogValue returns the fields in words of lower case. The rate is there if the schedule has
 // one, and the end of a hold if one is in force.
 func (st Stats) LogValue() slog.Value {
-	attrs := []slog.Attr{
-		slog.Int64("submitted", st.Submitted),
-		slog.Int64("left", st.Left),
-		slog.Int64("cancelled", st.Cancelled),
-		slog.Int64("refused", st.Refused),
-		slog.Int64("waiting", st.Waiting),
-		slog.Int64("units", st.Units),
+	attrs := append(callAttrs(st.Submitted, st.Left, st.Cancelled, st.Refused, st.Waiting, st.Units),
 		slog.Int64("in_flight", st.InFlight),
 		slog.Duration("oldest", reason.Round(st.Oldest)),
 		slog.Int64("left_units", st.LeftUnits),
 		slog.Int64("unused_units", st.UnusedUnits),
 		slog.Bool("paused", st.Paused),
-	}
+	)
 	if st.Rate != (scheduler.Rate{}) {
 		attrs = append(attrs, slog.Any("rate", st.Rate))
 	}
@@ -51,18 +45,24 @@ func (st Stats) LogValue() slog.Value {
 
 // LogValue returns the fields in words of lower case.
 func (st GroupStats) LogValue() slog.Value {
-	return slog.GroupValue(
-		slog.Int("keys", st.Keys),
-		slog.Int64("submitted", st.Submitted),
-		slog.Int64("left", st.Left),
-		slog.Int64("cancelled", st.Cancelled),
-		slog.Int64("refused", st.Refused),
-		slog.Int64("waiting", st.Waiting),
-		slog.Int64("units", st.Units),
+	return slog.GroupValue(append(callAttrs(st.Submitted, st.Left, st.Cancelled, st.Refused, st.Waiting, st.Units),
 		slog.Int64("in_flight", st.InFlight),
 		slog.Int64("left_units", st.LeftUnits),
 		slog.Duration("oldest", reason.Round(st.Oldest)),
-	)
+		slog.Int("keys", st.Keys),
+	)...)
+}
+
+// callAttrs returns the attributes of the counts of calls.
+func callAttrs(submitted, left, cancelled, refused, waiting, units int64) []slog.Attr {
+	return []slog.Attr{
+		slog.Int64("submitted", submitted),
+		slog.Int64("left", left),
+		slog.Int64("cancelled", cancelled),
+		slog.Int64("refused", refused),
+		slog.Int64("waiting", waiting),
+		slog.Int64("units", units),
+	}
 }
 
 // instant returns the attribute of an instant, if there is one.
