@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Strict, as the overtake of [WithClasses], has every call of a class leave before those of
-// all less urgent classes: under constant load those wait for ever.
+// Strict is the overtake of [WithClasses] that has no bound: every call of a class leaves
+// before those of all less urgent classes, which wait for ever under constant load.
 const Strict time.Duration = math.MaxInt64
 
 const maxClasses = 256

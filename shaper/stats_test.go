@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -211,8 +212,12 @@ func TestUnitsDoNotOverflow(t *testing.T) {
 			s.Charge(math.MaxInt)
 			require.NoError(t, g.Charge("b", math.MaxInt))
 		}
-		assert.EqualValues(t, math.MaxInt, s.Stats().LeftUnits)
-		assert.EqualValues(t, math.MaxInt, g.Stats().LeftUnits)
+		most := int64(math.MaxInt)
+		if strconv.IntSize == 32 {
+			most *= 6 // no sum of so few ints is too large
+		}
+		assert.Equal(t, most, s.Stats().LeftUnits)
+		assert.Equal(t, most, g.Stats().LeftUnits)
 		assert.EqualValues(t, 1, s.Stats().Used())
 	})
 }

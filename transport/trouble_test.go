@@ -56,12 +56,12 @@ func TestTroubleOfOnePath(t *testing.T) {
 		code      int
 		classify  feedback.Classifier
 		share     float64 // of the pace
-		untilHeld int     // so many answers it takes to tell that the partner is down
+		untilHeld int     // so many answers it takes to tell that the partner is down: a false alarm doubles the bound
 	}{
-		"slow pace":             {10, 30, 100 * ms, 100 * ms, 503, nil, 0.98, 20},
-		"fast pace":             {100, 60, 100 * ms, 100 * ms, 503, nil, 0.95, 20},
+		"slow pace":             {10, 30, 100 * ms, 100 * ms, 503, nil, 0.98, 40},
+		"fast pace":             {100, 60, 100 * ms, 100 * ms, 503, nil, 0.95, 40},
 		"successes take a long": {100, 400, 2 * sec, 10 * ms, 503, nil, 0.9, 320},
-		"overloaded":            {100, 60, 100 * ms, 100 * ms, 529, feedback.Anthropic, 0.95, 20},
+		"overloaded":            {100, 60, 100 * ms, 100 * ms, 529, feedback.Anthropic, 0.95, 40},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
