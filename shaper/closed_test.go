@@ -420,29 +420,15 @@ func (c *closedRun) play() (ambiguous bool) {
 
 func (c *closedRun) step() {
 	at, s, m := oracle.Instant(int64(c.now())), c.s, c.m
-	switch c.rng.IntN(20) {
+	switch op := c.rng.IntN(20); op {
 	case 0:
 		if c.rated {
 			units := []int64{1, 3, 7, 100, 1000}[c.rng.IntN(5)]
 			m.SetInterval(at, oracle.Interval(units, time.Second))
 			require.NoError(c.t, s.SetRate(scheduler.PerSecond(units)))
 		}
-	case 1:
-		m.Pause(at)
-		s.Pause()
-	case 2, 3:
-		m.Resume(at)
-		s.Resume()
-	case 4:
-		until := c.soon()
-		m.Hold(at, oracle.Instant(int64(until)))
-		s.HoldUntil(c.r.start.Add(until))
-	case 5, 6, 7:
-		if len(c.calls) > 0 {
-			call := c.calls[c.rng.IntN(len(c.calls))]
-			m.Cancel(at, call.model)
-			call.cancel()
-		}
+	case 1, 2, 3, 4, 5, 6, 7:
+		c.disturb(op)
 	case 8:
 		if c.q.opens(int64(c.now())) == int64(c.now()) { // another process keeps to the hours, too
 			cost := c.cost()

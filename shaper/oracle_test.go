@@ -151,27 +151,13 @@ func (o *oracleRun) cost() int {
 
 func (o *oracleRun) step() {
 	at, s, m := oracle.Instant(int64(o.now())), o.s, o.m
-	switch o.rng.IntN(20) {
+	switch op := o.rng.IntN(20); op {
 	case 0:
 		units := o.units()
 		m.SetInterval(at, oracle.Interval(units, o.period))
 		require.NoError(o.t, s.SetRate(scheduler.Per(units, o.period)))
-	case 1:
-		m.Pause(at)
-		s.Pause()
-	case 2, 3:
-		m.Resume(at)
-		s.Resume()
-	case 4:
-		until := o.soon()
-		m.Hold(at, oracle.Instant(int64(until)))
-		s.HoldUntil(o.r.start.Add(until))
-	case 5, 6, 7:
-		if len(o.calls) > 0 {
-			c := o.calls[o.rng.IntN(len(o.calls))]
-			m.Cancel(at, c.model)
-			c.cancel()
-		}
+	case 1, 2, 3, 4, 5, 6, 7:
+		o.disturb(op)
 	case 8:
 		cost := o.cost()
 		m.Charge(at, int64(cost))
@@ -191,6 +177,29 @@ func (o *oracleRun) step() {
 		o.release(o.rng.IntN(len(o.calls) + 1))
 	default:
 		o.arrive()
+	}
+}
+
+// disturb pauses, resumes, holds, or has one of the calls given up.
+func (o *oracleRun) disturb(op int) {
+	at, s, m := oracle.Instant(int64(o.now())), o.s, o.m
+	switch op {
+	case 1:
+		m.Pause(at)
+		s.Pause()
+	case 2, 3:
+		m.Resume(at)
+		s.Resume()
+	case 4:
+		until := o.soon()
+		m.Hold(at, oracle.Instant(int64(until)))
+		s.HoldUntil(o.r.start.Add(until))
+	case 5, 6, 7:
+		if len(o.calls) > 0 {
+			c := o.calls[o.rng.IntN(len(o.calls))]
+			m.Cancel(at, c.model)
+			c.cancel()
+		}
 	}
 }
 
