@@ -264,7 +264,12 @@ func TestBreaker(t *testing.T) {
 			require.NotEmpty(t, left)
 			assert.GreaterOrEqual(t, left[0], noticed)
 			assert.LessOrEqual(t, left[0], noticed+40*ms)
-			for i := 1; i < len(left); i++ {
+			// The share may have begun while the store was still being asked: the first call is
+			// late by that, which the tolerance absorbs.
+			require.Greater(t, len(left), 2)
+			assert.LessOrEqual(t, left[1]-left[0], 40*ms)
+			assert.GreaterOrEqual(t, left[1]-left[0], 40*ms-min(noticed, 5*ms))
+			for i := 2; i < len(left); i++ {
 				assert.Equal(t, 40*ms, left[i]-left[i-1])
 			}
 			assert.Equal(t, []bool{false}, states)
