@@ -10,7 +10,8 @@ import (
 // called under the lock of the Shaper. One that fires for nothing, because it was stopped
 // too late, does no harm.
 type alarm interface {
-	// set makes the alarm fire after wait, for this head and no other.
+	// set makes the alarm fire after wait, for this head and no other. A nil head is none: a
+	// key becomes free then.
 	set(head *call, wait time.Duration)
 	// forget is called before a call is answered or taken back: from then on it may be
 	// another caller's, of another Shaper even.
@@ -47,7 +48,10 @@ type headTimer struct {
 }
 
 func (h *headTimer) set(head *call, wait time.Duration) {
-	timer := head.timer
+	var timer *time.Timer
+	if head != nil {
+		timer = head.timer
+	}
 	if timer == nil {
 		if h.spare == nil {
 			h.spare = time.AfterFunc(wait, h.fire)

@@ -6,23 +6,30 @@ package shaper
 // cannot make its deadline any more is refused with [ErrDeadline].
 //
 // A cost below 1 is ignored. Charge works after Close, too: what has left has left.
-func (s *Shaper) Charge(cost int) {
+func (s *Shaper) Charge(cost int) { s.own.charge(int64(cost)) }
+
+func (f *flow) charge(cost int64) {
 	if cost < 1 {
 		return
 	}
-	s.lock()
-	defer s.unlock()
-	now := s.time.now()
-	s.unusedLocked(now)
-	if s.gate.open(now) {
-		s.passGateLocked(int64(cost)) // it may be the first behind a gate
+	l := f.lock()
+	defer l.unlock()
+	now := l.time.now()
+	l.passLocked(now)
+	if l.gate.open(now) && l.passGate(cost) { // it may be the first behind a gate
+		l.lag.end()
 	}
-	s.claimLocked(now, int64(cost), false) // a line that had run dry has no claim any more
-	s.sched.Commit(now, now, int64(cost))
-	s.late.passed(now)
-	s.debt = int64(cost)
-	s.counts.submitted++
-	s.counts.leave(int64(cost))
-	s.dismissLateLocked(now)
-	s.dispatchLocked(now)
+	if f.own != nil && f.own.gate.open(now) {
+		f.own.passGate(cost)
+	}
+	f.claimLocked(now, cost, false) // a line that had run dry has no claim any more
+	l.charge(now, cost)
+	if f.own != nil {
+		f.own.charge(now, cost)
+	}
+	l.chargedLocked(f, cost)
+	f.countLocked(submitted, 0)
+	f.countLocked(departed, cost)
+	l.first.dismissLateLocked(now)
+	f.changedLocked(now)
 }

@@ -49,17 +49,39 @@ func WithClass(ctx context.Context, class int) context.Context {
 	return context.WithValue(ctx, classKey{}, class)
 }
 
+// A classRule is what decides between the classes of calls.
+type classRule struct {
+	last     int // the least urgent class
+	overtake time.Duration
+}
+
+func (c *config) classRule() *classRule {
+	r := &classRule{overtake: c.overtake}
+	if c.classes != nil {
+		r.last = *c.classes - 1
+	}
+	return r
+}
+
 // classOf returns the class of a call with the context. A context is its user's code, so no
 // lock may be held.
-func (l *line) classOf(ctx context.Context) uint8 {
-	last := len(l.urgent)
-	if last == 0 {
+func (r *classRule) classOf(ctx context.Context) uint8 {
+	if r.last == 0 {
 		return 0
 	}
 	if class, ok := ctx.Value(classKey{}).(int); ok {
-		return uint8(min(class, last))
+		return uint8(min(class, r.last))
 	}
-	return uint8(last)
+	return uint8(r.last)
+}
+
+// lead returns by how much a call may come later than one that is so many classes less
+// urgent, and still leave before it.
+func (r *classRule) lead(classes int) time.Duration {
+	if classes > 0 && r.overtake > math.MaxInt64/time.Duration(classes) {
+		return math.MaxInt64
+	}
+	return r.overtake * time.Duration(classes)
 }
 
 // checkClasses returns an error for classes that cannot be.
@@ -73,12 +95,4 @@ func (c *config) checkClasses() error {
 		return fmt.Errorf("shaper: overtake %v: must not be negative", c.overtake)
 	}
 	return nil
-}
-
-func (c *config) newLine() line {
-	l := line{overtake: c.overtake}
-	if c.classes != nil && *c.classes > 1 {
-		l.urgent = make([]fifo, *c.classes-1)
-	}
-	return l
 }

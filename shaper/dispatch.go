@@ -4,16 +4,102 @@ import "time"
 
 // dispatch lets every call leave that is due. It is what timers call; one that fires
 // for nothing, because it was stopped too late, does no harm.
-func (s *Shaper) dispatch() {
-	s.lock()
-	defer s.unlock()
-	now := s.time.now()
-	head := s.line.head
-	came := head != nil && !s.nextDue.After(now) && !s.standsLocked()
-	s.dispatchLocked(now)
-	if came && s.line.head == head {
-		s.putOff++
+func (l *line) dispatch() {
+	l.lock()
+	defer l.unlock()
+	now := l.time.now()
+	l.passLocked(now)
+	var next *call
+	if l.head != nil && !l.nextDue.After(now) && !l.stand(l.head.calls.head.place) {
+		next = l.head.calls.head
 	}
+	l.dispatchLocked(now)
+	if next != nil && l.head != nil && l.head.calls.head == next {
+		l.putOff++
+	}
+}
+
+// dispatchLocked is the one place where waiting ends. Whatever changes the line, the limits
+// or the time calls it afterwards.
+func (l *line) dispatchLocked(now time.Time) {
+	l.passLocked(now)
+	first := true
+	for {
+		// Who is next is asked each time a call would leave: of the calls that their keys allow
+		// now, whatever the limits of the line say.
+		f := l.chooseLocked(now)
+		if f == nil || l.stand(f.calls.head.place) {
+			break // until a key allows a call, a resume, or a release
+		}
+		// The head waits for all limits together, and the others behind it: no call that
+		// costs less slips past it.
+		c := f.calls.head
+		due := f.dueLocked(now)
+		l.nextDue = due
+		if due.After(now) {
+			break
+		}
+		// All of them are charged what leaves, as of when it was due, and told how late it is.
+		f.departLocked(due, now, c.cost, c.place)
+		if first {
+			l.lag.woken(due, now, l.tolerance)
+			first = false
+		}
+		f.removeLocked(c)
+		l.leftLocked(f, c.cost)
+		l.placeLocked(f, now, left)
+		l.answerLocked(f, c, nil)
+	}
+	l.setAlarmLocked(now)
+	l.life.noteLocked(l.len)
+}
+
+// dueLocked returns when the head of a free key is due, which stands for nothing.
+func (f *flow) dueLocked(now time.Time) time.Time {
+	l, c := f.line, f.calls.head
+	// It is asked for the time since when the head could leave, not for now: if the timer was
+	// late, the schedules shall know by how much.
+	since := f.earliestLocked(l.time.epoch.Add(c.arrived), c.place)
+	if f.own == nil {
+		return l.due(since, now, c.cost)
+	}
+	due := f.nextLocked(since, c.cost)
+	if f.own.gcra != nil && l.gcra != nil {
+		return due
+	}
+	// With closed times the two may not meet where each of them was open. The key is open now.
+	if own := f.own.sched.Next(since, 0, c.cost); !own.After(now) {
+		since = own
+	} else {
+		since = now
+	}
+	switch ofLine := l.due(since, now, c.cost); {
+	case ofLine.After(now):
+		return ofLine
+	case due.After(now):
+		return now
+	}
+	return due
+}
+
+// setAlarmLocked sets the alarm for when a key allows its head, or the head of the line is
+// due, whichever comes first.
+func (l *line) setAlarmLocked(now time.Time) {
+	var next *call
+	wait := never
+	if l.head != nil && !l.stand(l.head.calls.head.place) {
+		next, wait = l.head.calls.head, l.nextDue.Sub(now)
+	}
+	if at, ok := l.unblocksLocked(); ok && !l.gate.paused {
+		if until := at.Sub(now); next == nil || until < wait {
+			next, wait = nil, until
+		}
+	}
+	if next == nil && wait == never {
+		l.alarm.stop()
+		return
+	}
+	l.alarm.set(next, l.waitLocked(wait))
 }
 
 // A schedule may put the head off when its instant has come, as it has closed times or knows
@@ -25,113 +111,68 @@ const (
 )
 
 // waitLocked returns the wait for which the alarm is set.
-func (s *Shaper) waitLocked(wait time.Duration) time.Duration {
-	if s.putOff < mostPutOff {
+func (l *line) waitLocked(wait time.Duration) time.Duration {
+	if l.putOff < mostPutOff {
 		return wait
 	}
 	return max(wait, putOffPause)
 }
 
-// dispatchLocked is the one place where waiting ends: look at the head, ask the
-// schedule, let it leave or set the alarm. Whatever changes the line, the schedule
-// or the gate calls it afterwards.
-func (s *Shaper) dispatchLocked(now time.Time) {
-	s.unusedLocked(now)
-	first := true
-	for c := s.line.head; c != nil; c = s.line.head {
-		due, ok := s.headDueLocked(now)
-		if !ok {
-			break // until the gate opens or a place is released
-		}
-		s.nextDue = due
-		if wait := due.Sub(now); wait > 0 {
-			s.alarm.set(c, s.waitLocked(wait))
-			return
-		}
-		s.departLocked(due, now, c.cost, c.place)
-		if first {
-			s.late.woken(due, now)
-			first = false
-		}
-		s.line.remove(c)
-		s.alarm.forget(c)
-		c.answer(false)
-	}
-	s.alarm.stop()
-	s.life.noteLocked(s.line.len)
-}
-
-// standsLocked reports whether the head waits for no instant, but for a resume or a place.
-func (s *Shaper) standsLocked() bool {
-	return s.gate.paused || s.line.head.place && !s.places.free()
-}
-
-// headDueLocked returns when the head is due. It returns false if no instant can be told,
-// as the head waits for a resume or a place.
-func (s *Shaper) headDueLocked(now time.Time) (due time.Time, ok bool) {
-	if s.standsLocked() {
-		return time.Time{}, false
-	}
-	c := s.line.head
-	// Ask for the time since when it could leave, not for now: if the timer was late, the
-	// schedule shall know by how much.
-	due = s.sched.Next(s.earliestLocked(s.time.epoch.Add(c.arrived), c.place), 0, c.cost)
-	if s.gcra == nil && due.Before(now) {
-		// What could leave then may not leave at present, if the schedule has closed since.
-		if open := s.sched.Next(now, 0, c.cost); open.After(now) {
-			s.late.passed(now)
-			return open, true
-		}
-	}
-	return due, true
-}
-
-// earliestLocked returns the first instant, not before t, at which a call could leave
-// for all but the schedule. It is not asked while paused, or while there is no place.
-func (s *Shaper) earliestLocked(t time.Time, place bool) time.Time {
-	t = later(later(t, s.gate.openAt), s.late.since)
-	if place {
-		t = later(t, s.places.freedAt)
-	}
-	return t
-}
-
 // departLocked charges what leaves.
-func (s *Shaper) departLocked(due, now time.Time, cost int64, place bool) {
-	s.passGateLocked(cost)
-	s.sched.Commit(due, now, cost)
-	s.late.left(due, now)
-	s.putOff = 0
-	s.debt = debtOf(cost, s.gcra)
-	s.counts.leave(cost)
-	if place {
-		s.places.taken++
+func (f *flow) departLocked(due, now time.Time, cost int64, place bool) {
+	l := f.line
+	if l.leave(due, now, cost, place) {
+		l.lag.end() // nor has a caller come back meanwhile that was late before
 	}
+	if f.own != nil {
+		f.own.leave(due, now, cost, place)
+	}
+	l.putOff = 0
+	f.countLocked(departed, cost)
 }
 
 // withdrawLocked takes a call out of the line that does not leave. The caller dispatches
 // afterwards.
-func (s *Shaper) withdrawLocked(c *call, now time.Time) {
-	s.unusedLocked(now)
-	if s.line.head == c {
-		// The calls behind it were not late before now, unless it was itself.
-		settled := now
-		if due, ok := s.headDueLocked(now); ok && due.Before(now) {
-			settled = due
-		}
-		s.late.passed(settled)
+func (f *flow) withdrawLocked(c *call, now time.Time) {
+	l := f.line
+	l.passLocked(now)
+	wasHead := f.calls.head == c
+	if wasHead {
+		l.forsakeLocked(f, now)
 	}
-	s.line.remove(c)
-	s.alarm.forget(c)
+	f.removeLocked(c)
+	if wasHead {
+		l.placeLocked(f, now, changed)
+	} else {
+		l.recountLocked(f)
+	}
+}
+
+// forsakeLocked is called when the head of a key goes without leaving. The calls behind it
+// were not late before now, unless it was itself.
+func (l *line) forsakeLocked(f *flow, now time.Time) {
+	place := f.calls.head.place
+	if f.own != nil {
+		settled := now
+		if at, ok := f.freeLocked(now); ok && at.Before(now) {
+			settled = at
+		}
+		f.own.passed(settled)
+	}
+	if l.head == f {
+		settled := now
+		if !l.stand(place) && (f.own == nil || !f.own.stand(place)) {
+			if due := f.dueLocked(now); due.Before(now) {
+				settled = due
+			}
+		}
+		l.passed(settled)
+	}
 }
 
 // dismissLocked takes a call out of the line with a refusal. The caller dispatches
 // afterwards.
-func (s *Shaper) dismissLocked(c *call, now time.Time, reason error, delay time.Duration) {
-	s.withdrawLocked(c, now)
-	if s.refusals == nil {
-		s.refusals = make(map[*call]error)
-	}
-	s.refusals[c] = s.refuseLocked(reason, c.cost, delay)
-	c.answer(true)
+func (f *flow) dismissLocked(c *call, now time.Time, reason error, delay time.Duration) {
+	f.withdrawLocked(c, now)
+	f.line.answerLocked(f, c, f.refuseLocked(reason, c.cost, delay))
 }

@@ -66,59 +66,63 @@ func (f *fastPath) leave(read time.Duration, cost int64) bool {
 func (f *fastPath) units() int64 { return f.left.Load() + f.more.Load() }
 
 // lock takes the lock and the schedule.
-func (s *Shaper) lock() {
-	s.made()
-	s.mu.Lock()
-	if !s.wordOpen {
+func (l *line) lock() {
+	l.mu.Lock()
+	if !l.wordOpen {
 		return
 	}
-	s.wordOpen = false
-	w := s.fast.word.Load()
+	l.wordOpen = false
+	w := l.fast.word.Load()
 	tat := w.tat.Swap(shut)
-	units := s.fast.units()
-	if tat == w.opened && units == s.unused.seen {
+	units := l.fast.units()
+	if tat == w.opened && units == l.unused.seen {
 		return // no call has left
 	}
-	s.debt = 1 // after calls that cost no more than the burst
-	before := s.gcra.TAT()
-	w.ticks.Unpack(s.gcra, s.time.epoch.Add(w.origin), tat)
-	s.unusedWordLocked(before, units)
+	l.debt = 1 // after calls that cost no more than the burst
+	before := l.gcra.TAT()
+	w.ticks.Unpack(l.gcra, l.time.epoch.Add(w.origin), tat)
+	l.unusedWordLocked(before, units)
 }
 
-// unlock opens the fast path if it may be open, and returns the lock.
-func (s *Shaper) unlock() {
-	if s.gcra != nil && s.time.clock == nil && s.line.head == nil && s.late.by == 0 && s.life.state == open &&
-		!s.gate.paused && !s.gate.reopening {
-		s.openWordLocked()
+// unlock opens the fast path if it may be open, returns the lock, and tells the answers that
+// no caller waits for.
+func (l *line) unlock() {
+	if l.gcra != nil && l.time.clock == nil && l.len == 0 && l.lag == 0 && l.life.state == open &&
+		!l.gate.paused && !l.gate.reopening && (l.keys == nil || l.keys.fair == nil) {
+		l.openWordLocked()
 	}
-	s.mu.Unlock()
+	if len(l.answers.due) > 0 && !l.answers.telling {
+		l.tell()
+		return
+	}
+	l.mu.Unlock()
 }
 
 // openWordLocked puts TAT into the word. One that does not suit any more, because the
 // rate has changed or its origin is long past, is left shut and replaced.
-func (s *Shaper) openWordLocked() {
-	w := s.fast.word.Load()
-	if w != nil && s.time.elapsed-w.origin <= w.ticks.Horizon()/2 {
-		if tat, ok := w.ticks.Pack(s.gcra, s.time.epoch.Add(w.origin)); ok {
-			s.storeWordLocked(w, tat)
+func (l *line) openWordLocked() {
+	w := l.fast.word.Load()
+	if w != nil && l.time.elapsed-w.origin <= w.ticks.Horizon()/2 {
+		if tat, ok := w.ticks.Pack(l.gcra, l.time.epoch.Add(w.origin)); ok {
+			l.storeWordLocked(w, tat)
 			return
 		}
 	}
-	ticks, ok := s.gcra.Ticks()
+	ticks, ok := l.gcra.Ticks()
 	if !ok {
 		return
 	}
-	tat, ok := ticks.Pack(s.gcra, s.time.epoch.Add(s.time.elapsed))
+	tat, ok := ticks.Pack(l.gcra, l.time.epoch.Add(l.time.elapsed))
 	if !ok {
 		return
 	}
-	w = &word{ticks: ticks, burst: min(s.gcra.Burst(), mostFast), origin: s.time.elapsed}
-	s.storeWordLocked(w, tat)
-	s.fast.word.Store(w)
+	w = &word{ticks: ticks, burst: min(l.gcra.Burst(), mostFast), origin: l.time.elapsed}
+	l.storeWordLocked(w, tat)
+	l.fast.word.Store(w)
 }
 
-func (s *Shaper) storeWordLocked(w *word, tat int64) {
+func (l *line) storeWordLocked(w *word, tat int64) {
 	w.opened = tat
 	w.tat.Store(tat)
-	s.wordOpen = true
+	l.wordOpen = true
 }

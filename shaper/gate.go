@@ -6,7 +6,7 @@ import (
 	"github.com/sluice-go/sluice/scheduler"
 )
 
-// A gate stops the whole line, for some time or until further notice.
+// A gate stops all calls under some limits, for some time or until further notice.
 type gate struct {
 	paused bool
 	// openAt is when the latest hold ends or the latest pause ended: no call is due
@@ -20,40 +20,41 @@ func (g *gate) open(now time.Time) bool {
 	return !g.paused && !g.openAt.After(now)
 }
 
-// passGateLocked is called when a call leaves. The first one behind a closed gate leaves
-// at once and the next one T later: the time behind the gate has saved no burst up. Nor
-// has a caller come back meanwhile that was late before.
-func (s *Shaper) passGateLocked(cost int64) {
-	if !s.gate.reopening {
-		return
+// passGate is called when a call leaves. The first one behind a closed gate leaves at once
+// and the next one T later: the time behind the gate has saved no burst up. It reports
+// whether this is the first one.
+func (l *limits) passGate(cost int64) bool {
+	if !l.gate.reopening {
+		return false
 	}
-	s.gate.reopening = false
-	s.late.end()
-	if saving, ok := s.sched.(scheduler.Forfeiter); ok {
-		saving.Forfeit(s.gate.openAt, cost)
+	l.gate.reopening = false
+	if saving, ok := l.sched.(scheduler.Forfeiter); ok {
+		saving.Forfeit(l.gate.openAt, cost)
 	}
+	return true
 }
 
-// settleLocked closes the matter of a gate that has opened and that no call has passed
-// since, once all that was forfeited would have been saved up again.
-func (s *Shaper) settleLocked(now time.Time) {
-	if !s.gate.reopening || !s.gate.open(now) {
-		return
+// settle closes the matter of a gate that has opened and that no call has passed since,
+// once all that was forfeited would have been saved up again. It reports whether it has.
+func (l *limits) settle(now time.Time) bool {
+	if !l.gate.reopening || !l.gate.open(now) {
+		return false
 	}
-	if at, ok := s.savedUpLocked(); ok && !at.After(now) {
-		s.gate.reopening = false
-		s.late.end() // a caller that was late before has not come back since
+	at, ok := l.savedUp()
+	if !ok || at.After(now) {
+		return false
 	}
+	l.gate.reopening = false
+	return true
 }
 
-// savedUpLocked returns from when on it makes no difference any more that units are
-// forfeited as of when the gate opens. It returns false if a limit that saves units up
-// cannot tell.
-func (s *Shaper) savedUpLocked() (at time.Time, ok bool) {
-	at = s.gate.openAt
-	for _, limit := range s.schedules() {
+// savedUp returns from when on it makes no difference any more that units are forfeited as
+// of when the gate opens. It returns false if a limit that saves units up cannot tell.
+func (l *limits) savedUp() (at time.Time, ok bool) {
+	at = l.gate.openAt
+	for _, limit := range l.schedules() {
 		if saving, saves := limit.(scheduler.Forfeiter); saves {
-			full, ok := forgettable(saving.Forfeited(s.gate.openAt, 1))
+			full, ok := forgettable(saving.Forfeited(l.gate.openAt, 1))
 			if !ok {
 				return time.Time{}, false
 			}
@@ -63,78 +64,93 @@ func (s *Shaper) savedUpLocked() (at time.Time, ok bool) {
 	return at, true
 }
 
-// foreseeLocked returns the schedule as it will be when the gate opens, for
-// predictions.
-func (g *gate) foreseeLocked(s scheduler.Scheduler, opens time.Time, cost int64) scheduler.Scheduler {
+// foresee returns the schedule as it will be when the gate opens, for predictions.
+func (g *gate) foresee(s scheduler.Scheduler, opens time.Time, cost int64) scheduler.Scheduler {
+	if !g.paused && !g.reopening {
+		return s
+	}
 	saving, ok := s.(scheduler.Forfeiter)
 	switch {
 	case !ok:
 		return s
 	case g.paused:
 		return saving.Forfeited(opens, cost)
-	case g.reopening:
-		return saving.Forfeited(g.openAt, cost)
 	}
-	return s
+	return saving.Forfeited(g.openAt, cost)
 }
 
-// heldUntilLocked returns when the hold in force ends, by the user's clock; zero if
+// heldUntilLocked returns when the latest hold in force ends, by the user's clock; zero if
 // there is none.
-func (s *Shaper) heldUntilLocked() time.Time {
+func (f *flow) heldUntilLocked() time.Time {
 	// No call leaves while a hold is in force, so most refusals need not look at the
 	// clock.
-	if !s.gate.reopening {
+	l := f.line
+	reopening := l.gate.reopening
+	openAt := l.gate.openAt
+	if f.own != nil && f.own.gate.reopening {
+		reopening = true
+		openAt = later(openAt, f.own.gate.openAt)
+	}
+	if !reopening {
 		return time.Time{}
 	}
-	now := s.time.now()
-	if !s.gate.openAt.After(now) {
+	now := l.time.now()
+	if !openAt.After(now) {
 		return time.Time{}
 	}
-	return s.time.wall(now, s.gate.openAt)
+	return l.time.wall(now, openAt)
 }
 
 // Pause stops the line until [Shaper.Resume]. Calls go on to join it, within its
 // bounds.
-func (s *Shaper) Pause() {
-	s.lock()
-	defer s.unlock()
-	now := s.time.now()
-	s.unusedLocked(now)
-	s.gate.paused = true
-	s.dispatchLocked(now)
+func (s *Shaper) Pause() { s.own.pause() }
+
+func (f *flow) pause() {
+	l := f.lock()
+	defer l.unlock()
+	now := l.time.now()
+	l.passLocked(now)
+	f.limits().gate.paused = true
+	f.changedLocked(now)
 }
 
 // Resume lifts a pause and a hold. The first call leaves at once, the next T
 // later, whatever the burst.
-func (s *Shaper) Resume() {
-	s.lock()
-	defer s.unlock()
-	now := s.time.now()
-	if s.gate.open(now) {
+func (s *Shaper) Resume() { s.own.resume() }
+
+func (f *flow) resume() {
+	l := f.lock()
+	defer l.unlock()
+	now := l.time.now()
+	limits := f.limits()
+	if limits.gate.open(now) {
 		return
 	}
-	s.unusedLocked(now)
-	s.gate = gate{openAt: now, reopening: true}
-	s.dispatchLocked(now)
+	l.passLocked(now)
+	limits.gate = gate{openAt: now, reopening: true}
+	f.changedLocked(now)
 }
 
 // HoldUntil stops the line until t. A hold only ever moves forward: of two the
 // later one stands. A waiting call that cannot leave before the deadline of its
 // context any more is refused at once, with [ErrDeadline]. When the hold ends, the
 // first call leaves at once and the next T later, whatever the burst.
-func (s *Shaper) HoldUntil(t time.Time) {
-	s.lock()
-	defer s.unlock()
-	now := s.time.now()
-	until := s.time.at(t)
-	if !until.After(later(now, s.gate.openAt)) {
+func (s *Shaper) HoldUntil(t time.Time) { s.own.holdUntil(t) }
+
+func (f *flow) holdUntil(t time.Time) {
+	l := f.lock()
+	defer l.unlock()
+	now := l.time.now()
+	until := l.time.at(t)
+	limits := f.limits()
+	if !until.After(later(now, limits.gate.openAt)) {
 		return
 	}
-	s.unusedLocked(now)
-	s.gate.openAt, s.gate.reopening = until, true
-	if shared, ok := s.sched.(scheduler.Holder); ok {
+	l.passLocked(now)
+	limits.gate.openAt, limits.gate.reopening = until, true
+	if shared, ok := limits.sched.(scheduler.Holder); ok {
 		shared.Hold(t)
 	}
-	s.dismissLateLocked(now)
-	s.dispatchLocked(now)
+	f.dismissLateLocked(now)
+	f.changedLocked(now)
 }

@@ -28,12 +28,15 @@ const defaultMaxKeys = 100_000
 //
 // All methods are safe for concurrent use.
 type Group[K comparable] struct {
-	config config
-	time   timebase
-	usual  *rateClass // of the rate of the Group
-	rates  atomic.Pointer[rates[K]]
-	limits func(K) (scheduler.Scheduler, error) // nil: a key has its rate and no other limit
-	others rateClasses
+	config  config
+	time    timebase
+	usual   *rateClass // of the rate of the Group
+	rates   atomic.Pointer[rates[K]]
+	weights func(K) int // nil: all weigh 1
+	account *line       // that the keys are under; nil: each has a line of its own
+	party   *party
+	limits  func(K) (scheduler.Scheduler, error) // nil: a key has its rate and no other limit
+	others  rateClasses
 	// reviewed is when all keys were compared with what rates say, since the epoch.
 	reviewed atomic.Int64
 
@@ -61,20 +64,14 @@ func NewGroup[K comparable](r scheduler.Rate, opts ...Option) (*Group[K], error)
 	if len(c.limits) > 0 {
 		return nil, fmt.Errorf("shaper: %d limits: keys of a Group cannot share them; WithSchedules makes one for each", len(c.limits))
 	}
-	g := &Group[K]{seed: maphash.MakeSeed()}
+	g := &Group[K]{config: c, seed: maphash.MakeSeed()}
 	g.keys.most = defaultMaxKeys
 	if c.maxKeys != nil {
 		g.keys.most = int64(*c.maxKeys)
 	}
-	of, ok := c.rates.(func(K) scheduler.Rate)
-	if c.rates != nil && (!ok || of == nil) {
-		return nil, fmt.Errorf("shaper: rates by a %T: the keys are of type %T", c.rates, *new(K))
+	if err := g.byKey(c); err != nil {
+		return nil, err
 	}
-	g.rates.Store(&rates[K]{of})
-	if g.limits, ok = c.limitOf.(func(K) (scheduler.Scheduler, error)); c.limitOf != nil && (!ok || g.limits == nil) {
-		return nil, fmt.Errorf("shaper: schedules by a %T: the keys are of type %T", c.limitOf, *new(K))
-	}
-	g.config = c
 	g.inFlight.Store(c.maxInFlight)
 	g.pool.timed = c.timed()
 	if g.usual, err = c.newClass(r); err != nil {
@@ -85,7 +82,26 @@ func NewGroup[K comparable](r scheduler.Rate, opts ...Option) (*Group[K], error)
 	for i := range g.shards {
 		g.shards[i].group = g
 	}
+	if err := g.goUnder(); err != nil {
+		return nil, err
+	}
 	return g, nil
+}
+
+// byKey takes the functions that tell something for each key.
+func (g *Group[K]) byKey(c config) error {
+	of, ok := c.rates.(func(K) scheduler.Rate)
+	if c.rates != nil && (!ok || of == nil) {
+		return fmt.Errorf("shaper: rates by a %T: the keys are of type %T", c.rates, *new(K))
+	}
+	g.rates.Store(&rates[K]{of})
+	if g.limits, ok = c.limitOf.(func(K) (scheduler.Scheduler, error)); c.limitOf != nil && (!ok || g.limits == nil) {
+		return fmt.Errorf("shaper: schedules by a %T: the keys are of type %T", c.limitOf, *new(K))
+	}
+	if g.weights, ok = c.weights.(func(K) int); c.weights != nil && (!ok || g.weights == nil) {
+		return fmt.Errorf("shaper: weights by a %T: the keys are of type %T", c.weights, *new(K))
+	}
+	return nil
 }
 
 // Wait is [Shaper.Wait] for the key. A new key may be refused with [ErrTooManyKeys].
@@ -101,7 +117,7 @@ func (g *Group[K]) WaitN(ctx context.Context, key K, cost int) error {
 		return err
 	}
 	defer sh.release(key, m)
-	return m.shaper.WaitN(ctx, cost)
+	return m.wait(ctx, now, ask{cost: int64(cost)})
 }
 
 // Acquire is [Shaper.Acquire] for the key, which is remembered until [Group.Release].
@@ -121,7 +137,7 @@ func (g *Group[K]) Acquire(ctx context.Context, key K, cost int) error {
 			sh.release(key, m)
 		}
 	}()
-	err = m.shaper.Acquire(ctx, cost)
+	err = m.wait(ctx, g.time.since(), ask{cost: int64(cost), place: true})
 	kept = err == nil
 	return err
 }
@@ -134,7 +150,7 @@ func (g *Group[K]) Release(key K) {
 		panic("shaper: Release without Acquire")
 	}
 	defer sh.release(key, m)
-	m.shaper.Release()
+	m.flow.release()
 	sh.release(key, m) // what Acquire has kept
 }
 
@@ -155,7 +171,7 @@ func (sh *shard[K]) boundPlaces(most int64) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	for _, m := range sh.bound {
-		m.shaper.boundPlaces(most)
+		m.flow.boundPlaces(most)
 	}
 }
 
@@ -171,14 +187,15 @@ func (g *Group[K]) AllowN(key K, cost int) bool {
 		return err == nil
 	}
 	defer sh.release(key, m)
-	return m.shaper.AllowN(cost)
+	a := ask{cost: int64(cost)}
+	return m.weigh(&a) == nil && m.flow.allow(now, a)
 }
 
 // Delay is [Shaper.Delay] for the key. Asking makes no key.
 func (g *Group[K]) Delay(key K) (delay time.Duration) {
 	known := false
-	g.look(key, func(s *Shaper) { delay = s.Delay(); known = true })
-	if !known && g.limits != nil {
+	g.look(key, func(f *flow) { delay = f.delay(); known = true })
+	if !known {
 		return g.delayOfNew(key)
 	}
 	return delay
@@ -187,29 +204,29 @@ func (g *Group[K]) Delay(key K) (delay time.Duration) {
 // HoldUntil is [Shaper.HoldUntil] for the key, which is remembered until then. The error
 // is about a new key that cannot be made.
 func (g *Group[K]) HoldUntil(key K, t time.Time) error {
-	return g.change(key, func(s *Shaper) error { s.HoldUntil(t); return nil })
+	return g.change(key, func(f *flow) error { f.holdUntil(t); return nil })
 }
 
 // Pause is [Shaper.Pause] for the key, which is remembered until [Group.Resume]. The
 // error is about a new key that cannot be made.
 func (g *Group[K]) Pause(key K) error {
-	return g.change(key, func(s *Shaper) error { s.Pause(); return nil })
+	return g.change(key, func(f *flow) error { f.pause(); return nil })
 }
 
 // Resume is [Shaper.Resume] for the key. A key that is not remembered is neither paused
 // nor held.
-func (g *Group[K]) Resume(key K) { g.look(key, (*Shaper).Resume) }
+func (g *Group[K]) Resume(key K) { g.look(key, (*flow).resume) }
 
 // Charge is [Shaper.Charge] for the key. The error is about a new key that cannot be
 // made.
 func (g *Group[K]) Charge(key K, cost int) error {
-	return g.change(key, func(s *Shaper) error { s.Charge(cost); return nil })
+	return g.change(key, func(f *flow) error { f.charge(int64(cost)); return nil })
 }
 
 // Scale is [Shaper.Scale] for the key, which is remembered until it has all of its rate
 // again.
 func (g *Group[K]) Scale(key K, num, den int64) error {
-	return g.change(key, func(s *Shaper) error { return s.Scale(num, den) })
+	return g.change(key, func(f *flow) error { return f.scale(num, den) })
 }
 
 // CanScale is [Shaper.CanScale] for all keys. The rate of a key can always be scaled.
@@ -224,22 +241,27 @@ func (g *Group[K]) LeaveNow(key K, cost int) bool {
 	return g.shardOf(key).leaveNow(key, int64(cost), now)
 }
 
-// change does something to the Shaper of a key, which it makes if need be.
-func (g *Group[K]) change(key K, f func(*Shaper) error) error {
+// change does something to a key, which it makes if need be.
+func (g *Group[K]) change(key K, do func(*flow) error) error {
 	sh := g.shardOf(key)
 	m, err := sh.acquire(key, false)
 	if err != nil {
 		return err
 	}
 	defer sh.release(key, m)
-	return f(m.shaper)
+	var a ask
+	if err := m.weigh(&a); err != nil {
+		return err
+	}
+	m.flow.weigh(a.weight)
+	return do(m.flow)
 }
 
-// look does something with the Shaper of a key, if the key is remembered.
-func (g *Group[K]) look(key K, f func(*Shaper)) {
+// look does something with a key, if it is remembered.
+func (g *Group[K]) look(key K, do func(*flow)) {
 	sh := g.shardOf(key)
 	if m := sh.find(key); m != nil {
 		defer sh.release(key, m)
-		f(m.shaper)
+		do(m.flow)
 	}
 }

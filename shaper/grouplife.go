@@ -8,9 +8,12 @@ import "context"
 func (g *Group[K]) Shutdown(ctx context.Context) error {
 	g.made()
 	g.life.CompareAndSwap(int32(open), int32(draining))
+	if g.account != nil {
+		return await(ctx, g.party.drain(g.account))
+	}
 	for i := range g.shards {
-		for _, s := range g.shards[i].shapers() {
-			if err := s.Shutdown(ctx); err != nil {
+		for _, f := range g.shards[i].flows() {
+			if err := await(ctx, f.drain()); err != nil {
 				return err
 			}
 		}
@@ -23,22 +26,26 @@ func (g *Group[K]) Shutdown(ctx context.Context) error {
 func (g *Group[K]) Close() error {
 	g.made()
 	g.life.Store(int32(closed))
+	if g.account != nil {
+		g.party.close(g.account)
+		return nil
+	}
 	for i := range g.shards {
-		for _, s := range g.shards[i].shapers() {
-			_ = s.Close()
+		for _, f := range g.shards[i].flows() {
+			f.line.close()
 		}
 	}
 	return nil
 }
 
-// shapers returns those that are bound to a key of the shard now. As no call is taken
+// flows returns those that are bound to a key of the shard now. As no call is taken
 // any more, none of them will wait for another key.
-func (sh *shard[K]) shapers() []*Shaper {
+func (sh *shard[K]) flows() []*flow {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	all := make([]*Shaper, 0, len(sh.bound))
+	all := make([]*flow, 0, len(sh.bound))
 	for _, m := range sh.bound {
-		all = append(all, m.shaper)
+		all = append(all, m.flow)
 	}
 	return all
 }

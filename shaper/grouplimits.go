@@ -25,65 +25,67 @@ func (g *Group[K]) limitFor(key K) (scheduler.Scheduler, error) {
 }
 
 // delayOfNew returns what the first call of a key would wait. Its limit may be closed.
-func (g *Group[K]) delayOfNew(key K) time.Duration {
-	limit, err := g.limitFor(key)
-	if err != nil {
-		return 0
+func (g *Group[K]) delayOfNew(key K) (delay time.Duration) {
+	if g.limits != nil {
+		if limit, err := g.limitFor(key); err == nil {
+			now := g.time.epoch.Add(g.time.since())
+			delay = limit.Next(now, 0, 1).Sub(now)
+		}
 	}
-	now := g.time.epoch.Add(g.time.since())
-	return limit.Next(now, 0, 1).Sub(now)
+	if g.account != nil {
+		delay = max(delay, g.account.delayOfNew())
+	}
+	return delay
 }
 
-// newLimited returns a Shaper for a key with a limit of its own. It calls methods of the
+// newLimited returns a member for a key with a limit of its own. It calls methods of the
 // limit, so no lock may be held.
-func (g *Group[K]) newLimited(key K, c *rateClass) (*Shaper, error) {
+func (g *Group[K]) newLimited(key K, c *rateClass) (*member[K], error) {
 	limit, err := g.limitFor(key)
 	if err != nil {
 		return nil, err
 	}
-	config := g.config
-	config.limits = []scheduler.Scheduler{limit}
-	return newShaper(c.pacer(), config, g.time, &g.pool), nil
+	m := g.newMember(c, limit)
+	m.class, m.limited = c, true
+	return m, nil
 }
 
 // bindLimitedLocked makes a key with a limit of its own.
-func (sh *shard[K]) bindLimitedLocked(key K, made newKey[K]) *member {
-	m := &member{shaper: made.limited, class: made.class, limited: true}
-	m.shaper.boundPlaces(sh.group.inFlight.Load())
-	if sh.bound == nil {
-		sh.bound = make(map[K]*member)
-	}
-	sh.bound[key] = m
+func (sh *shard[K]) bindLimitedLocked(key K, m *member[K]) *member[K] {
+	m.flow.boundPlaces(sh.group.inFlight.Load())
+	sh.keepLocked(key, m)
 	return m
 }
 
 // parkLimitedLocked forgets a key with a limit of its own once it is as good as new.
-func (sh *shard[K]) parkLimitedLocked(key K, m *member, now time.Duration) {
-	if at := m.shaper.freshAt(m.class, sh.group.time.epoch, now); at > now {
+func (sh *shard[K]) parkLimitedLocked(key K, m *member[K], now time.Duration) {
+	if at := m.flow.freshAt(m.class, sh.group.time.epoch, now); at > now {
 		sh.sweeps.note(at)
 		return
 	}
 	delete(sh.bound, key)
-	sh.counts.add(m.shaper.takeCounts())
+	sh.counts.add(m.flow.takeCounts())
 	sh.group.keys.free(1)
 }
 
-// freshAt returns from when on the Shaper cannot be told from a fresh one of the class,
+// freshAt returns from when on the flow cannot be told from a fresh one of the class,
 // since the epoch, unless it is used before.
-func (s *Shaper) freshAt(c *rateClass, epoch time.Time, since time.Duration) time.Duration {
-	s.lock()
-	defer s.unlock()
-	if again, ok := s.plainLocked(c, epoch, since); !ok {
+func (f *flow) freshAt(c *rateClass, epoch time.Time, since time.Duration) time.Duration {
+	l := f.lock()
+	defer l.unlock()
+	if again, ok := f.plainLocked(c, epoch, since); !ok {
 		return again
 	}
-	at, ok := forgettable(s.sched)
+	limits := f.limits()
+	at, ok := forgettable(limits.sched)
 	if !ok {
 		return math.MaxInt64
 	}
-	if s.late.by > 0 {
-		at = s.sched.Next(at, 0, 1) // what could not leave before, being closed, may claim it
+	if f.own != nil || l.lag == 0 {
+		return at.Sub(epoch)
 	}
-	return laterBy(at.Sub(epoch), s.late.by)
+	at = limits.sched.Next(at, 0, 1) // what could not leave before, being closed, may claim it
+	return laterBy(at.Sub(epoch), time.Duration(l.lag))
 }
 
 // forgettable returns from when on a schedule is as good as new, if it can tell.

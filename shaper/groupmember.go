@@ -3,48 +3,76 @@ package shaper
 import (
 	"math"
 	"time"
+
+	"github.com/sluice-go/sluice/scheduler"
 )
 
-// A member is a Shaper that is bound to a key.
-type member struct {
-	shaper *Shaper
-	class  *rateClass
-	// limited: its Shaper has a limit that is the key's own, and serves no other key.
+// A member is a flow that is bound to a key.
+type member[K comparable] struct {
+	flow  *flow
+	class *rateClass
+	// limited: it has a limit that is the key's own, and serves no other key.
 	limited bool
 	users   int // callers that use it now, under the lock of the shard
+
+	shard *shard[K]
+	key   K
 }
 
-// bindLocked binds an idle key to a Shaper.
-func (sh *shard[K]) bindLocked(key K, e idle) *member {
+// newMember returns a member for keys of a class, with limits of their own.
+func (g *Group[K]) newMember(c *rateClass, more ...scheduler.Scheduler) *member[K] {
+	m := new(member[K])
+	if g.account != nil {
+		m.flow = g.party.newFlow(g.account, c, more, g.config.rule)
+	} else {
+		config := g.config
+		config.limits = more
+		m.flow = &newShaper(c.pacer(), config, g.time, &g.pool).own
+	}
+	m.flow.owner = m
+	return m
+}
+
+// answered has the key released that a call was for which no caller waits.
+func (m *member[K]) answered() { m.shard.release(m.key, m) }
+
+// bindLocked binds an idle key to a flow.
+func (sh *shard[K]) bindLocked(key K, e idle) *member[K] {
 	g := sh.group
-	m, ok := g.spare.Get().(*member)
+	m, ok := g.spare.Get().(*member[K])
 	if !ok {
-		m = &member{shaper: newShaper(e.class.pacer(), g.config, g.time, &g.pool)}
+		m = g.newMember(e.class)
 	}
 	m.class, m.users = e.class, 0
-	m.shaper.adopt(e, g.time.epoch.Add(sh.origin), g.inFlight.Load())
+	m.flow.adopt(e, g.time.epoch.Add(sh.origin), g.inFlight.Load())
 	sh.idle.delete(key)
+	sh.keepLocked(key, m)
+	return m
+}
+
+// keepLocked has a member be that of a key.
+func (sh *shard[K]) keepLocked(key K, m *member[K]) {
+	m.shard, m.key = sh, key
 	if sh.bound == nil {
-		sh.bound = make(map[K]*member)
+		sh.bound = make(map[K]*member[K])
 	}
 	sh.bound[key] = m
-	return m
 }
 
 // parkLocked makes a key idle again that no caller uses, or forgets it, if there is nothing
 // to it but its TAT.
-func (sh *shard[K]) parkLocked(key K, m *member, now time.Duration) {
+func (sh *shard[K]) parkLocked(key K, m *member[K], now time.Duration) {
 	if m.limited {
 		sh.parkLimitedLocked(key, m, now)
 		return
 	}
-	e, again, ok := m.shaper.park(m.class, sh.group.time.epoch, now, sh.origin)
+	e, again, ok := m.flow.park(m.class, sh.group.time.epoch, now, sh.origin)
 	if !ok {
 		sh.sweeps.note(again)
 		return
 	}
 	delete(sh.bound, key)
-	sh.counts.add(m.shaper.takeCounts())
+	sh.counts.add(m.flow.takeCounts())
 	if sh.origin+e.forgetAt() > now {
 		sh.addLocked(key, e)
 	} else {
@@ -53,42 +81,52 @@ func (sh *shard[K]) parkLocked(key K, m *member, now time.Duration) {
 	sh.group.spare.Put(m) // it belongs to others from here on
 }
 
-// adopt makes the Shaper that of a key, with TAT in ticks since the origin. No other
+// adopt makes the flow that of a key, with TAT in ticks since the origin. No other
 // goroutine uses it.
-func (s *Shaper) adopt(e idle, origin time.Time, maxInFlight int64) {
-	s.lock()
-	defer s.unlock()
-	gcra := s.gcra
-	*gcra = *e.class.fresh
+func (f *flow) adopt(e idle, origin time.Time, maxInFlight int64) {
+	l := f.lock()
+	defer l.unlock()
+	limits := f.limits()
+	*limits.gcra = *e.class.fresh
 	if e.class.exact {
-		e.class.ticks.Unpack(gcra, origin, e.tat)
+		e.class.ticks.Unpack(limits.gcra, origin, e.tat)
 	}
-	s.gate, s.life.state, s.debt = gate{}, open, max(e.past.debt, 1)
-	s.places.freedAt = time.Time{}
-	s.late.by, s.late.since = e.past.late, origin.Add(e.past.since)
-	s.places.freedAt = origin.Add(e.past.freed)
-	s.base, s.full, s.share = e.class.rate, e.class.rate, whole
-	s.places.most = maxInFlight
+	limits.gate, limits.debt = gate{}, max(e.past.debt, 1)
+	limits.base, limits.full, limits.share = e.class.rate, e.class.rate, whole
+	limits.since = origin.Add(e.past.since)
+	limits.places.freedAt = origin.Add(e.past.freed)
+	limits.places.most = maxInFlight
+	if f.own == nil {
+		l.life.state, l.lag = open, lag(e.past.late)
+	}
 }
 
-// park returns all that distinguishes the Shaper from a fresh one, in ticks since the
-// origin, if an idle key can tell it. Then it may be adopted by another key. If not, it
-// returns from when on that may be so, unless it is used before.
-func (s *Shaper) park(c *rateClass, epoch time.Time, since, origin time.Duration) (e idle, again time.Duration, ok bool) {
-	s.lock()
-	defer s.mu.Unlock() // and the fast path stays shut
-	if again, ok := s.plainLocked(c, epoch, since); !ok {
+// park returns all that distinguishes the flow from a fresh one, in ticks since the origin,
+// if an idle key can tell it. Then it may be adopted by another key. If not, it returns from
+// when on that may be so, unless it is used before.
+func (f *flow) park(c *rateClass, epoch time.Time, since, origin time.Duration) (e idle, again time.Duration, ok bool) {
+	l := f.lock()
+	if f.own == nil {
+		defer l.mu.Unlock() // and the fast path stays shut
+	} else {
+		defer l.unlock()
+	}
+	if again, ok := f.plainLocked(c, epoch, since); !ok {
 		return e, again, false
 	}
 	e = idle{tat: c.ticks.Fresh(), class: c}
-	forgetAt := laterBy(endOf(s.gcra.TAT().Sub(epoch)), s.late.by)
+	limits := f.limits()
+	forgetAt := endOf(limits.gcra.TAT().Sub(epoch))
+	if f.own == nil {
+		forgetAt = laterBy(forgetAt, time.Duration(l.lag))
+	}
 	if forgetAt <= since {
 		return e, 0, true
 	}
-	if c.exact && s.late.by <= latestIdle && !s.claimBoundByPlaceLocked() {
-		if tat, ok := c.ticks.Pack(s.gcra, epoch.Add(origin)); ok {
+	if c.exact && time.Duration(l.lag) <= latestIdle && !f.claimBoundByPlaceLocked() {
+		if tat, ok := c.ticks.Pack(limits.gcra, epoch.Add(origin)); ok {
 			e.tat = tat
-			e.past = s.pastLocked(epoch.Add(origin))
+			e.past = f.pastLocked(epoch.Add(origin))
 			return e, 0, true
 		}
 	}
@@ -97,21 +135,24 @@ func (s *Shaper) park(c *rateClass, epoch time.Time, since, origin time.Duration
 	return e, forgetAt, false
 }
 
-// plainLocked reports whether there is nothing to the Shaper of a key of the class but what
+// plainLocked reports whether there is nothing to the flow of a key of the class but what
 // its limits owe. If not, it returns from when on that may be so.
-func (s *Shaper) plainLocked(c *rateClass, epoch time.Time, since time.Duration) (again time.Duration, ok bool) {
+func (f *flow) plainLocked(c *rateClass, epoch time.Time, since time.Duration) (again time.Duration, ok bool) {
 	now := epoch.Add(since)
-	if s.gate.paused || s.share != whole || s.full.Cmp(c.rate) != 0 || s.line.head != nil || s.places.taken > 0 {
+	l := f.limits()
+	if l.gate.paused || l.share != whole || l.full.Cmp(c.rate) != 0 || f.calls.head != nil || l.places.taken > 0 || f.weighted {
 		return math.MaxInt64, false
 	}
-	if s.gate.openAt.After(now) {
-		return s.gate.openAt.Sub(epoch), false
+	if l.gate.openAt.After(now) {
+		return l.gate.openAt.Sub(epoch), false
 	}
-	s.settleLocked(now)
-	if !s.gate.reopening {
-		return 0, true
+	if l.settle(now) && f.own == nil {
+		f.line.lag.end() // a caller that was late before has not come back since
 	}
-	at, ok := s.savedUpLocked()
+	if !l.gate.reopening {
+		return f.settledLocked(epoch, since)
+	}
+	at, ok := l.savedUp()
 	if !ok {
 		return math.MaxInt64, false
 	}
@@ -124,18 +165,20 @@ const latestIdle = oldOrigin
 
 // claimBoundByPlaceLocked reports whether a call that needs a place may claim less than one
 // that needs none.
-func (s *Shaper) claimBoundByPlaceLocked() bool {
-	return s.late.by > 0 && s.places.freedAt.After(s.late.since)
+func (f *flow) claimBoundByPlaceLocked() bool {
+	l := f.limits()
+	return f.own == nil && f.line.lag > 0 && l.places.freedAt.After(l.since)
 }
 
 // pastLocked returns what matters beside TAT, since the origin.
-func (s *Shaper) pastLocked(origin time.Time) (p past) {
-	if s.late.by > 0 {
-		p.late, p.since = s.late.by, s.late.since.Sub(origin)
-		p.freed = later(s.places.freedAt, s.late.since).Sub(origin)
+func (f *flow) pastLocked(origin time.Time) (p past) {
+	l := f.limits()
+	if f.own == nil && f.line.lag > 0 {
+		p.late, p.since = time.Duration(f.line.lag), l.since.Sub(origin)
+		p.freed = later(l.places.freedAt, l.since).Sub(origin)
 	}
-	if s.debt > 1 {
-		p.debt = s.debt
+	if l.debt > 1 {
+		p.debt = l.debt
 	}
 	return p
 }

@@ -23,7 +23,7 @@ func (g *Group[K]) SetRate(key K, r scheduler.Rate) error {
 		rates := g.rates.Load()
 		c, err := rates.classOf(g, key)
 		if err != nil || c.rate.Cmp(r) != 0 {
-			return g.change(key, func(s *Shaper) error { return s.SetRate(r) })
+			return g.change(key, func(f *flow) error { return f.setRate(r) })
 		}
 		// Not by Refresh: asked once more, the function may say something else.
 		if done, err := sh.refresh(key, c, rates); done {
@@ -93,8 +93,8 @@ func (r *rates[K]) classOf(g *Group[K], key K) (*rateClass, error) {
 func (sh *shard[K]) refresh(key K, c *rateClass, rates *rates[K]) (done bool, err error) {
 	now := sh.group.time.since()
 	sh.mu.Lock()
-	defer sh.mu.Unlock()
 	if sh.group.rates.Load() != rates {
+		sh.mu.Unlock()
 		return false, nil
 	}
 	sh.ageLocked(now)
@@ -102,17 +102,30 @@ func (sh *shard[K]) refresh(key K, c *rateClass, rates *rates[K]) (done bool, er
 	if m == nil {
 		e, known := sh.idle.get(key, sh.group.usual)
 		if !known || e.class == c {
+			sh.mu.Unlock()
 			return true, nil
 		}
 		m = sh.bindLocked(key, e)
 	}
-	if err = m.shaper.SetRate(c.rate); err == nil {
-		m.become(c)
+	m.users++
+	sh.mu.Unlock()
+	// Calls may leave by this, and be answered: no lock may be held.
+	defer sh.release(key, m)
+	if err := m.flow.setRate(c.rate); err != nil {
+		return true, err
 	}
-	if m.users == 0 {
-		sh.parkLocked(key, m, now)
+	return sh.settleClass(m, c, rates), nil
+}
+
+// settleClass has the member be of the class, unless the rates have been replaced.
+func (sh *shard[K]) settleClass(m *member[K], c *rateClass, rates *rates[K]) bool {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.group.rates.Load() != rates {
+		return false
 	}
-	return true, err
+	m.become(c)
+	return true
 }
 
 // review looks at the keys that are remembered for their rate alone: a new key may have
@@ -144,7 +157,7 @@ func (sh *shard[K]) deviants() (keys []K) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	for key, m := range sh.bound {
-		if m.users == 0 && !m.shaper.hasRate(m.class.rate) {
+		if m.users == 0 && !m.flow.hasRate(m.class.rate) {
 			keys = append(keys, key)
 		}
 	}
@@ -158,7 +171,7 @@ func (sh *shard[K]) reclass(key K, c *rateClass, rates *rates[K]) {
 	defer sh.mu.Unlock()
 	sh.ageLocked(now) // before the member is looked up: it may become another key's
 	m := sh.bound[key]
-	if m == nil || m.users > 0 || sh.group.rates.Load() != rates || !m.shaper.hasRate(c.rate) {
+	if m == nil || m.users > 0 || sh.group.rates.Load() != rates || !m.flow.hasRate(c.rate) {
 		return
 	}
 	m.become(c)
@@ -178,27 +191,27 @@ func (sh *shard[K]) known() []K {
 }
 
 // become has the member belong to another class, the rate of which it has.
-func (m *member) become(c *rateClass) {
+func (m *member[K]) become(c *rateClass) {
 	m.class = c
-	m.shaper.lock()
-	defer m.shaper.unlock()
-	m.shaper.base = c.rate
+	l := m.flow.lock()
+	defer l.unlock()
+	m.flow.limits().base = c.rate
 }
 
 // hasRate reports whether the rate is the one that was set.
-func (s *Shaper) hasRate(r scheduler.Rate) bool {
-	s.lock()
-	defer s.unlock()
-	return s.full.Cmp(r) == 0
+func (f *flow) hasRate(r scheduler.Rate) bool {
+	l := f.lock()
+	defer l.unlock()
+	return f.limits().full.Cmp(r) == 0
 }
 
 // A newKey is what a key needs that is to be made: a class, as the rates have told it, a
-// place among the keys, and where keys have limits of their own, a Shaper with that.
+// place among the keys, and where keys have limits of their own, a member with that.
 type newKey[K comparable] struct {
 	class   *rateClass
 	rates   *rates[K]
 	place   bool
-	limited *Shaper
+	limited *member[K]
 }
 
 // prepare finds what a new key needs. No lock may be held.

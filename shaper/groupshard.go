@@ -9,14 +9,14 @@ import (
 
 // A shard holds some of the keys of a Group, under a lock of their own. A key is idle or
 // bound: while no call waits for it and nothing is special about it, its TAT is all that
-// there is to it; else it is bound to a Shaper.
+// there is to it; else it is bound to a flow.
 type shard[K comparable] struct {
 	group *Group[K]
 
 	mu sync.Mutex // taken before that of a Shaper, never the other way round
 	// Guarded by mu:
 	idle   idleKeys[K]
-	bound  map[K]*member
+	bound  map[K]*member[K]
 	origin time.Duration // of the ticks of the idle, since the epoch
 	counts counts        // of calls that no Shaper that is bound now has counted
 	sweeps sweeps
@@ -40,12 +40,12 @@ func (g *Group[K]) shardOf(key K) *shard[K] {
 // enter is for a call that arrives. It returns nil if the call has left at once, or is
 // turned away with an error. Otherwise it returns the member that has the answer, which
 // must be released.
-func (sh *shard[K]) enter(key K, cost int64, now time.Duration, dead error) (*member, error) {
+func (sh *shard[K]) enter(key K, cost int64, now time.Duration, dead error) (*member[K], error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if dead != nil {
-		sh.counts.submitted++
-		sh.counts.cancelled++
+		sh.counts.count(submitted, 0)
+		sh.counts.count(cancelled, 0)
 		return nil, dead
 	}
 	if state(sh.group.life.Load()) != open {
@@ -74,7 +74,7 @@ func (sh *shard[K]) enter(key K, cost int64, now time.Duration, dead error) (*me
 		// its rate have been long in coming. A time from before would be a unit too many.
 		now = max(now, sh.group.time.since())
 	}
-	if sh.leaveLocked(key, &e, now, cost) {
+	if sh.group.account == nil && sh.leaveLocked(key, &e, now, cost) {
 		return nil, nil
 	}
 	m := sh.bindLocked(key, e)
@@ -93,8 +93,8 @@ func (sh *shard[K]) leaveLocked(key K, e *idle, now time.Duration, cost int64) b
 		sh.idle.delete(key)
 	}
 	sh.idle.put(key, e, special, sh.group.usual)
-	sh.counts.submitted++
-	sh.counts.leave(cost)
+	sh.counts.count(submitted, 0)
+	sh.counts.count(departed, cost)
 	return true
 }
 
@@ -103,14 +103,14 @@ func (sh *shard[K]) leaveNow(key K, cost int64, now time.Duration) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	e, known := sh.idle.get(key, sh.group.usual)
-	return known && state(sh.group.life.Load()) == open && sh.leaveLocked(key, &e, now, cost)
+	return known && sh.group.account == nil && state(sh.group.life.Load()) == open && sh.leaveLocked(key, &e, now, cost)
 }
 
 // acquire returns the member of a key, which is made if need be and must be released.
 //
 // A change may be made, and what left be charged, even if the Group is closed; a call is
 // not taken then.
-func (sh *shard[K]) acquire(key K, forCall bool) (*member, error) {
+func (sh *shard[K]) acquire(key K, forCall bool) (*member[K], error) {
 	now := sh.group.time.since()
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -134,7 +134,7 @@ func (sh *shard[K]) acquire(key K, forCall bool) (*member, error) {
 }
 
 // find returns the member of a key that is remembered, or nil. It must be released.
-func (sh *shard[K]) find(key K) *member {
+func (sh *shard[K]) find(key K) *member[K] {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	m := sh.bound[key]
@@ -150,7 +150,7 @@ func (sh *shard[K]) find(key K) *member {
 }
 
 // release gives back a member that was acquired or found.
-func (sh *shard[K]) release(key K, m *member) {
+func (sh *shard[K]) release(key K, m *member[K]) {
 	now := sh.group.time.since()
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -165,7 +165,7 @@ var errNotEqual = errors.New("shaper: a key that differs from itself can never b
 
 // makeLocked makes the key if there is none. It returns the member of one that is bound,
 // and nil if it is idle. It may let go of the lock meanwhile.
-func (sh *shard[K]) makeLocked(key K, now time.Duration) (*member, error) {
+func (sh *shard[K]) makeLocked(key K, now time.Duration) (*member[K], error) {
 	var made newKey[K]
 	for {
 		if sh.hasLocked(key) {
@@ -187,7 +187,7 @@ func (sh *shard[K]) makeLocked(key K, now time.Duration) (*member, error) {
 	}
 	sh.growLocked(now)
 	if made.limited != nil {
-		return sh.bindLimitedLocked(key, made), nil
+		return sh.bindLimitedLocked(key, made.limited), nil
 	}
 	e := idle{tat: made.class.ticks.Fresh(), class: made.class}
 	if !made.class.exact {
@@ -215,7 +215,7 @@ func (sh *shard[K]) prepareUnlocked(made *newKey[K], key K, now time.Duration) e
 
 // openLocked is asked once more when a key has been made. The lock was free meanwhile, and
 // Close has not found a call that comes now.
-func (sh *shard[K]) openLocked(key K, m *member) error {
+func (sh *shard[K]) openLocked(key K, m *member[K]) error {
 	if state(sh.group.life.Load()) == open {
 		return nil
 	}
@@ -243,7 +243,7 @@ func (sh *shard[K]) refuse(reason error, cost int) error {
 
 // refuseLocked counts a refusal and returns its error.
 func (sh *shard[K]) refuseLocked(reason error, cost int64) error {
-	sh.counts.submitted++
-	sh.counts.refused++
+	sh.counts.count(submitted, 0)
+	sh.counts.count(refused, 0)
 	return &Refusal{Reason: reason, Cost: int(cost)}
 }

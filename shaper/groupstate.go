@@ -106,13 +106,13 @@ func decodeKeys[K comparable](d *codec.Decoder, text keyText[K]) []savedKey[K] {
 
 // restore replaces the state of a key and returns the one from before.
 func (g *Group[K]) restore(key K, snap snapshot, skew time.Duration) (before snapshot, err error) {
-	err = g.change(key, func(s *Shaper) error {
-		s.lock()
-		defer s.unlock()
-		if before, err = s.snapshotLocked(); err != nil {
+	err = g.change(key, func(f *flow) error {
+		l := f.lock()
+		defer l.unlock()
+		if before, err = f.snapshotLocked(); err != nil {
 			return err
 		}
-		return s.restoreLocked(snap, skew)
+		return f.restoreLocked(snap, skew)
 	})
 	return before, err
 }
@@ -143,15 +143,15 @@ func (sh *shard[K]) snapshots(keys []savedKey[K]) ([]savedKey[K], error) {
 		keys = append(keys, savedKey[K]{key, snap})
 	})
 	for key, m := range sh.bound {
-		snap, err := m.shaper.snapshot()
+		snap, err := m.flow.snapshot()
 		failed = errors.Join(failed, err)
 		keys = append(keys, savedKey[K]{key, snap})
 	}
 	return keys, failed
 }
 
-func (s *Shaper) snapshot() (snapshot, error) {
-	s.lock()
-	defer s.unlock()
-	return s.snapshotLocked()
+func (f *flow) snapshot() (snapshot, error) {
+	l := f.lock()
+	defer l.unlock()
+	return f.snapshotLocked()
 }

@@ -59,6 +59,11 @@ func (g *Group[K]) Stats() GroupStats {
 	for i := range g.shards {
 		g.shards[i].addTo(&st, now)
 	}
+	if g.account != nil {
+		of, waiting := g.party.tell(g.account)
+		st.add(of)
+		st.Waiting = int64(waiting)
+	}
 	st.Keys = int(g.keys.n.Load())
 	return st
 }
@@ -67,23 +72,25 @@ func (sh *shard[K]) addTo(st *GroupStats, now time.Duration) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.sweepLocked(now)
-	st.Submitted += sh.counts.submitted
-	st.Left += sh.counts.left
-	st.Cancelled += sh.counts.cancelled
-	st.Refused += sh.counts.refused
-	st.LeftUnits = saturatingSum(st.LeftUnits, sh.counts.units)
+	st.add(sh.counts)
 	for _, m := range sh.bound {
-		key := m.shaper.Stats()
-		st.Submitted += key.Submitted
-		st.Left += key.Left
-		st.Cancelled += key.Cancelled
-		st.Refused += key.Refused
-		st.Waiting += key.Waiting
+		key, of := m.flow.tell()
+		st.add(of)
+		if sh.group.account == nil {
+			st.Waiting += key.Waiting
+		}
 		st.Units = saturatingSum(st.Units, key.Units)
 		st.InFlight += key.InFlight
-		st.LeftUnits = saturatingSum(st.LeftUnits, key.LeftUnits)
 		st.Oldest = max(st.Oldest, key.Oldest)
 	}
+}
+
+func (st *GroupStats) add(c counts) {
+	st.Submitted += c.of[submitted]
+	st.Left += c.of[departed]
+	st.Cancelled += c.of[cancelled]
+	st.Refused += c.of[refused]
+	st.LeftUnits = saturatingSum(st.LeftUnits, c.units)
 }
 
 // Range calls f for each key that is remembered, in no order, until f returns false. It
@@ -111,31 +118,39 @@ func (sh *shard[K]) states() map[K]KeyState {
 	all := make(map[K]KeyState, sh.idle.len()+len(sh.bound))
 	sh.idle.all(sh.group.usual, func(key K, e idle) { all[key] = KeyState{Rate: e.class.rate} })
 	for key, m := range sh.bound {
-		st := m.shaper.Stats()
-		all[key] = KeyState{
-			Rate: st.Rate, Waiting: st.Waiting, Units: st.Units, InFlight: st.InFlight,
-			Oldest: st.Oldest, NextDue: st.NextDue, Paused: st.Paused, HeldUntil: st.HeldUntil,
-		}
+		all[key], _ = m.flow.tell()
 	}
 	return all
 }
 
 func (c *counts) add(more counts) {
-	c.submitted += more.submitted
-	c.left += more.left
-	c.cancelled += more.cancelled
-	c.refused += more.refused
+	for e := range c.of {
+		c.of[e] += more.of[e]
+	}
 	c.units = saturatingSum(c.units, more.units)
 }
 
-// takeCounts returns what the Shaper has counted, and starts anew. No other goroutine uses it.
-func (s *Shaper) takeCounts() counts {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	taken := s.counts
-	s.counts = counts{}
-	fast := s.fast.left.Swap(0)
-	taken.add(counts{submitted: fast, left: fast, units: fast + s.fast.more.Swap(0)})
-	s.unused.seen = 0
+// countsLocked returns what the line has counted.
+func (l *line) countsLocked() counts {
+	all := l.counts
+	fast := l.fast.left.Load()
+	all.add(counts{of: [events]int64{submitted: fast, departed: fast}, units: l.fast.units()})
+	return all
+}
+
+// takeCounts returns what the line of the flow has counted, and starts anew. No other
+// goroutine uses it. Of a Group under a Shaper the party counts.
+func (f *flow) takeCounts() (taken counts) {
+	if f.party != nil {
+		return taken
+	}
+	l := f.line
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	taken = l.countsLocked()
+	l.counts = counts{}
+	l.fast.left.Store(0)
+	l.fast.more.Store(0)
+	l.unused.seen = 0
 	return taken
 }

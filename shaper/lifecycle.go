@@ -1,6 +1,9 @@
 package shaper
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 type state int
 
@@ -28,8 +31,11 @@ func (l *lifecycle) noteLocked(waiting int) {
 // their pace. It returns nil once no call waits, or the error of ctx if that ends
 // first; the line goes on draining then, and [Shaper.Close] would refuse the
 // rest. A pause or a hold stops the draining too.
-func (s *Shaper) Shutdown(ctx context.Context) error {
-	drained := s.drain()
+func (s *Shaper) Shutdown(ctx context.Context) error { return await(ctx, s.own.drain()) }
+
+// await waits until drained is closed, which is nil if there is nothing to wait for, or ctx
+// ends.
+func await(ctx context.Context, drained <-chan struct{}) error {
 	if drained == nil {
 		return nil
 	}
@@ -41,31 +47,45 @@ func (s *Shaper) Shutdown(ctx context.Context) error {
 	}
 }
 
-// drain refuses new calls and returns what is closed when no call waits any more,
-// or nil if none does now.
-func (s *Shaper) drain() <-chan struct{} {
-	s.lock()
-	defer s.unlock()
-	s.life.state = max(s.life.state, draining)
-	if s.line.len == 0 {
-		return nil
-	}
-	if s.life.drained == nil {
-		s.life.drained = make(chan struct{})
-	}
-	return s.life.drained
+// drain refuses new calls of the flow's line and returns what is closed when no call waits
+// any more, or nil if none does now.
+func (f *flow) drain() <-chan struct{} {
+	l := f.lock()
+	defer l.unlock()
+	return l.life.drain(l.len)
 }
 
-// Close refuses new calls and those that wait with [ErrClosed]. It always returns
-// nil. Closing twice, or during a [Shaper.Shutdown], is fine.
-func (s *Shaper) Close() error {
-	s.lock()
-	defer s.unlock()
-	s.life.state = closed
-	now := s.time.now()
-	for s.line.head != nil {
-		s.dismissLocked(s.line.head, now, ErrClosed, 0)
+func (l *lifecycle) drain(waiting int) <-chan struct{} {
+	l.state = max(l.state, draining)
+	if waiting == 0 {
+		return nil
 	}
-	s.dispatchLocked(now)
+	if l.drained == nil {
+		l.drained = make(chan struct{})
+	}
+	return l.drained
+}
+
+// Close refuses new calls and those that wait with [ErrClosed], those of Groups under the
+// Shaper included. It always returns nil. Closing twice, or during a [Shaper.Shutdown], is
+// fine.
+func (s *Shaper) Close() error {
+	s.made()
+	s.line.close()
 	return nil
+}
+
+func (l *line) close() {
+	l.lock()
+	defer l.unlock()
+	l.life.state = closed
+	now := l.time.now()
+	l.eachLocked(func(f *flow) { f.dismissAllLocked(now) })
+	l.dispatchLocked(now)
+}
+
+func (f *flow) dismissAllLocked(now time.Time) {
+	for f.calls.head != nil {
+		f.dismissLocked(f.calls.head, now, ErrClosed, 0)
+	}
 }

@@ -4,227 +4,81 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"github.com/sluice-go/sluice/scheduler"
 )
 
-// A call waits in the line for its answer. Its ready channel gets exactly one
-// value for each time that the call is in the line, when it is taken out of it
-// with an answer; a caller that gives up takes the call out itself.
+// A line is where calls wait under one set of limits, and the rule for who is next. It has
+// one key, of the calls of a Shaper, and those of the Groups that are under that.
 //
-// A call is small, as there may be many: 64 bytes, beside those of the channel.
-type call struct {
-	prev, next *call
-	cost       int64
-	arrived    time.Duration // since the epoch
-	deadline   time.Duration // since the epoch, or noDeadline
-	ready      chan struct{}
-
-	// timer wakes the caller when it is head of the line and due. Only the head's is ever
-	// armed. Where something else is the alarm it is nil.
-	timer *time.Timer
-
-	waiting bool // in the line
-	place   bool // it will be in flight
-	refused bool // the answer; set before ready gets its value
-	class   uint8
-}
-
-const noDeadline = math.MaxInt64
-
-// answer tells the caller that the call has left, or was refused. It never blocks: the
-// channel has room for one value, and there is one answer.
-func (c *call) answer(refused bool) {
-	c.refused = refused
-	c.ready <- struct{}{}
-}
-
-// expired returns the channel of the call's timer.
-func (c *call) expired() <-chan time.Time {
-	if c.timer == nil {
-		return nil
-	}
-	return c.timer.C
-}
-
-// A line holds calls in the order in which they leave: a FIFO for each class, between
-// which the rule of [WithClasses] decides. Any call can be unlinked.
+// What decides when a call leaves is dispatchLocked; how a call comes to wait is enterLocked.
 type line struct {
-	head     *call // the next to leave
-	last     fifo  // of the least urgent class; as a rule there is no other
-	urgent   []fifo
-	overtake time.Duration
+	bounds
+	rule *classRule
+	pool *callPool
 
-	len   int
-	units int64 // the sum of the costs
-	dated int   // calls with a deadline
+	fast fastPath
+
+	mu sync.Mutex // taken with lock and unlock
+	// Guarded by mu:
+	time   timeline
+	limits // of all calls
+
+	first    *flow // of the calls that are under no other limits
+	head     *flow // that whose call is next; nil if there is none that its key allows
+	keys     *keys // nil: there is one
+	len      int   // calls that wait
+	units    int64 // their costs
+	seq      uint64
+	refusals map[*call]error // of calls that waited and do not know yet
+	answers  answers
+
+	nextDue  time.Time // when the head is due, unless it waits for no instant
+	putOff   int       // how often one was not, when that had come, since a call left
+	alarm    alarm
+	lag      lag
+	life     lifecycle
+	counts   counts
+	unused   unused
+	wordOpen bool // calls may leave without the lock; see fastPath
 }
 
-type fifo struct {
-	head, tail *call
-	units      int64
-}
-
-func (l *line) fifoOf(c *call) *fifo {
-	if int(c.class) < len(l.urgent) {
-		return &l.urgent[c.class]
+// init makes a line of calls of one key.
+func (l *line) init(own *flow, limits limits, c config, base timebase, pool *callPool) {
+	l.bounds = c.bounds
+	l.rule = c.classRule()
+	l.pool = pool
+	l.time = timeline{timebase: base}
+	l.limits = limits
+	l.unused.until = base.epoch
+	l.first = own
+	own.line, own.weight, own.calls.rule = l, 1, l.rule
+	l.alarm = c.newAlarm(l.dispatch)
+	if changing, ok := l.sched.(scheduler.Notifier); ok {
+		changing.Notify(l.dispatch)
 	}
-	return &l.last
+	l.lock()
+	defer l.unlock() // opens the fast path
 }
 
-// fits reports whether a sum of costs can take one more.
+// A lag is how late the calls were that left the line last, up to the tolerance. With timers
+// that are on time there is none.
+//
+// A caller that is woken late comes back late, which would lower the rate of one that
+// calls in a loop. So a call that finds no call waiting may claim the instant at which its
+// caller would have come, had it been woken on time. Two things bound a claim: the lag, and
+// the instant before which no call was due; see limits. What came before that instant has
+// made no call late.
+type lag time.Duration
+
+// woken notes the calls of one pass over the line, of which the first was due at due. It
+// is the latest of them, and the callers of all of them come back together.
+func (l *lag) woken(due, now time.Time, tolerance time.Duration) {
+	*l = lag(min(now.Sub(due), tolerance))
+}
+
+// end lets no further call claim anything.
+func (l *lag) end() { *l = 0 }
+
+// fits reports whether the sum of costs can take one more.
 func (l *line) fits(cost int64) bool { return cost <= math.MaxInt64-l.units }
-
-func (l *line) push(c *call) {
-	l.fifoOf(c).push(c)
-	c.waiting = true
-	l.len++
-	l.units += c.cost
-	if c.deadline != noDeadline {
-		l.dated++
-	}
-	if l.head == nil || c.class < l.head.class && l.overtakes(c, l.head) {
-		l.head = c
-	}
-}
-
-func (l *line) remove(c *call) {
-	l.fifoOf(c).remove(c)
-	c.waiting = false
-	l.len--
-	l.units -= c.cost
-	if c.deadline != noDeadline {
-		l.dated--
-	}
-	if l.head == c {
-		l.head = l.next()
-	}
-}
-
-// next returns the call that leaves next.
-func (l *line) next() *call {
-	next := l.last.head
-	for class := len(l.urgent) - 1; class >= 0; class-- {
-		if c := l.urgent[class].head; c != nil && (next == nil || l.overtakes(c, next)) {
-			next = c
-		}
-	}
-	return next
-}
-
-// oldest returns when the call arrived that has waited longest, which an urgent head need
-// not be. The line is not empty.
-func (l *line) oldest() time.Duration {
-	arrived := l.head.arrived
-	if c := l.last.head; c != nil {
-		arrived = min(arrived, c.arrived)
-	}
-	for i := range l.urgent {
-		if c := l.urgent[i].head; c != nil {
-			arrived = min(arrived, c.arrived)
-		}
-	}
-	return arrived
-}
-
-// overtakes reports whether a call leaves before one that is less urgent.
-func (l *line) overtakes(c, other *call) bool {
-	return c.arrived-other.arrived <= l.lead(int(other.class)-int(c.class))
-}
-
-// lead returns by how much a call may come later than one that is so many classes less
-// urgent, and still leave before it.
-func (l *line) lead(classes int) time.Duration {
-	if l.overtake > math.MaxInt64/time.Duration(classes) {
-		return math.MaxInt64
-	}
-	return l.overtake * time.Duration(classes)
-}
-
-// ahead returns the units that leave before a call of the class that comes at the given
-// time since the epoch, as far as the line knows now.
-func (l *line) ahead(class uint8, now time.Duration) (units int64) {
-	if int(class) >= len(l.urgent) {
-		return l.units
-	}
-	for i := range l.urgent {
-		if i <= int(class) {
-			units += l.urgent[i].units
-		} else {
-			units += l.urgent[i].unitsBefore(now, l.lead(i-int(class)))
-		}
-	}
-	return units + l.last.unitsBefore(now, l.lead(len(l.urgent)-int(class)))
-}
-
-// unitsBefore returns those of the calls that came more than lead before now.
-func (f *fifo) unitsBefore(now, lead time.Duration) (units int64) {
-	for c := f.head; c != nil && now-c.arrived > lead; c = c.next {
-		units += c.cost
-	}
-	return units
-}
-
-// ordered calls yield for each call in the order in which they leave, until it returns
-// false. The call may be removed meanwhile.
-func (l *line) ordered(yield func(*call) bool) {
-	rest := line{last: l.last, urgent: append([]fifo(nil), l.urgent...), overtake: l.overtake}
-	for c := rest.next(); c != nil; c = rest.next() {
-		rest.fifoOf(c).head = c.next
-		if !yield(c) {
-			return
-		}
-	}
-}
-
-func (f *fifo) push(c *call) {
-	c.prev, c.next = f.tail, nil
-	if f.tail == nil {
-		f.head = c
-	} else {
-		f.tail.next = c
-	}
-	f.tail = c
-	f.units += c.cost
-}
-
-func (f *fifo) remove(c *call) {
-	if c.prev == nil {
-		f.head = c.next
-	} else {
-		c.prev.next = c.next
-	}
-	if c.next == nil {
-		f.tail = c.prev
-	} else {
-		c.next.prev = c.prev
-	}
-	c.prev, c.next = nil, nil
-	f.units -= c.cost
-}
-
-// A callPool keeps calls for later callers, so that waiting allocates nothing in the
-// long run. Each Shaper has one of its own: channels and timers must not wander between
-// synctest bubbles.
-type callPool struct {
-	calls sync.Pool
-	timed bool // calls at the front of a line have a timer
-}
-
-// A caller that has a timer of its own is woken once, by that. Without one a goroutine is
-// woken that wakes it. But a timer takes more memory than all the rest of a waiting call,
-// and with so many in front of it a call has time to spare.
-const frontOfLine = 1024
-
-func (s *callPool) take(ahead int) *call {
-	c, ok := s.calls.Get().(*call)
-	if !ok {
-		c = &call{ready: make(chan struct{}, 1)}
-	}
-	if c.timer == nil && s.timed && ahead < frontOfLine {
-		c.timer = time.NewTimer(0)
-		c.timer.Stop()
-	}
-	return c
-}
-
-// put takes back a call that is not in the line and whose answer was read.
-func (s *callPool) put(c *call) { s.calls.Put(c) }

@@ -27,11 +27,10 @@ const (
 type Option func(*config)
 
 type config struct {
-	burst       *int
-	tolerance   *time.Duration
-	queue       int
-	maxDelay    time.Duration
-	maxBacklog  time.Duration
+	burst     *int
+	tolerance *time.Duration
+	bounds
+	queueSet    bool
 	maxInFlight int64
 	inFlightSet bool
 	limits      []scheduler.Scheduler
@@ -44,9 +43,14 @@ type config struct {
 	maxKeys *int
 	rates   any // func(K) scheduler.Rate
 	limitOf any // func(K) (scheduler.Scheduler, error)
+	weights any // func(K) int
+
+	under    *Shaper
+	underSet bool
 
 	classes  *int
 	overtake time.Duration
+	rule     *classRule // of a Group under a Shaper
 }
 
 // WithBurst sets how many units may leave back to back after an idle spell. The
@@ -65,7 +69,9 @@ func WithTolerance(j time.Duration) Option { return func(c *config) { c.toleranc
 // of the cost of the latest one: so a burst of calls on an idle Shaper with WithQueue(c)
 // and the default burst admits c of them, the one that leaves at once included. The
 // default is 1024. To bound the wait, use [WithMaxDelay] or [WithMaxBacklog].
-func WithQueue(capacity int) Option { return func(c *config) { c.queue = capacity } }
+func WithQueue(capacity int) Option {
+	return func(c *config) { c.capacity, c.queueSet = capacity, true }
+}
 
 // WithMaxDelay refuses calls that would wait longer than d. The default is no
 // bound but the one of [WithQueue]. With 0 only calls that need not wait pass.
@@ -156,13 +162,13 @@ func WithSchedules[K comparable](f func(key K) (scheduler.Scheduler, error)) Opt
 }
 
 func configure(opts []Option) (config, error) {
-	c := config{queue: defaultQueue, maxDelay: math.MaxInt64, maxBacklog: never}
+	c := config{bounds: bounds{capacity: defaultQueue, maxDelay: never, maxBacklog: never}}
 	for _, opt := range opts {
 		opt(&c)
 	}
 	switch {
-	case c.queue < 1:
-		return c, fmt.Errorf("shaper: queue %d: must be at least 1", c.queue)
+	case c.capacity < 1:
+		return c, fmt.Errorf("shaper: queue %d: must be at least 1", c.capacity)
 	case c.inFlightSet && c.maxInFlight < 1:
 		return c, fmt.Errorf("shaper: %d in flight: must be at least 1", c.maxInFlight)
 	case c.grain != nil && *c.grain < 0:
@@ -202,6 +208,10 @@ func (c *config) forGroups() error {
 		return errors.New("shaper: rates by key: only a Group has keys")
 	case c.limitOf != nil:
 		return errors.New("shaper: schedules by key: only a Group has keys")
+	case c.weights != nil:
+		return errors.New("shaper: weights by key: only a Group has keys")
+	case c.underSet:
+		return errors.New("shaper: under a Shaper: only a Group can be")
 	}
 	return nil
 }

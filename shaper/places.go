@@ -25,23 +25,39 @@ func (p *places) free() bool { return p.most == 0 || p.taken < p.most }
 //
 // If Acquire returns nil, Release must be called exactly once.
 func (s *Shaper) Acquire(ctx context.Context, cost int) error {
-	return s.wait(ctx, ctx.Err(), s.time.since(), ask{cost: int64(cost), place: true})
+	return s.own.wait(ctx, ctx.Err(), s.line.time.since(), ask{cost: int64(cost), place: true})
 }
 
 // Release says that a call is no more in flight. Without one it panics.
-func (s *Shaper) Release() {
-	s.lock()
-	defer s.unlock()
-	if s.places.taken == 0 {
+func (s *Shaper) Release() { s.own.release() }
+
+// release gives back a place of the key and of the line.
+func (f *flow) release() {
+	l := f.lock()
+	defer l.unlock()
+	if f.limits().places.taken == 0 {
 		panic("shaper: Release without Acquire")
 	}
-	full := !s.places.free()
-	s.places.taken--
-	if full {
-		now := s.time.now()
-		s.places.freedAt = now
-		s.dispatchLocked(now)
+	now := l.time.now()
+	freed := l.places.put(now)
+	if f.own != nil && f.own.places.put(now) {
+		l.passLocked(now)
+		l.placeLocked(f, now, changed)
+		freed = true
 	}
+	if freed {
+		l.dispatchLocked(now)
+	}
+}
+
+// put gives a place back. It reports whether none was free before.
+func (p *places) put(now time.Time) bool {
+	full := !p.free()
+	p.taken--
+	if full {
+		p.freedAt = now
+	}
+	return full
 }
 
 // SetMaxInFlight changes the bound of [WithMaxInFlight] at once, also for the calls that
@@ -52,7 +68,7 @@ func (s *Shaper) SetMaxInFlight(n int) error {
 	if err := checkInFlight(n); err != nil {
 		return err
 	}
-	s.boundPlaces(int64(n))
+	s.own.boundPlaces(int64(n))
 	return nil
 }
 
@@ -63,14 +79,16 @@ func checkInFlight(n int) error {
 	return nil
 }
 
-func (s *Shaper) boundPlaces(most int64) {
-	s.lock()
-	defer s.unlock()
-	full := !s.places.free()
-	s.places.most = most
-	if full && s.places.free() {
-		now := s.time.now()
-		s.places.freedAt = now
-		s.dispatchLocked(now)
+func (f *flow) boundPlaces(most int64) {
+	l := f.lock()
+	defer l.unlock()
+	limits := f.limits()
+	full := !limits.places.free()
+	now := l.time.now()
+	l.passLocked(now)
+	limits.places.most = most
+	if full && limits.places.free() {
+		limits.places.freedAt = now
 	}
+	f.changedLocked(now)
 }

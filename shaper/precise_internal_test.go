@@ -34,7 +34,7 @@ func TestPreciseTimingStaysOutOfBubbles(t *testing.T) {
 	kind := func() any {
 		s, err := New(scheduler.PerSecond(1), WithPreciseTiming())
 		require.NoError(t, err)
-		return s.alarm
+		return s.line.alarm
 	}
 	if precise.Available() {
 		assert.IsType(t, &preciseAlarm{}, kind())

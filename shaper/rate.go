@@ -14,10 +14,12 @@ import (
 //
 // An invalid rate, or a Shaper made by [NewFrom] of a schedule whose rate cannot
 // be set, is an error that changes nothing.
-func (s *Shaper) SetRate(r scheduler.Rate) error {
-	s.lock()
-	defer s.unlock()
-	return s.setRateLocked(r, s.share)
+func (s *Shaper) SetRate(r scheduler.Rate) error { return s.own.setRate(r) }
+
+func (f *flow) setRate(r scheduler.Rate) error {
+	l := f.lock()
+	defer l.unlock()
+	return f.setRateLocked(r, f.limits().share)
 }
 
 // Scale sets the part of the rate that is used, num/den of it, for as long as a partner
@@ -26,7 +28,9 @@ func (s *Shaper) SetRate(r scheduler.Rate) error {
 //
 // A num below 1 or above den, and a Shaper whose rate cannot be set, is an error that
 // changes nothing.
-func (s *Shaper) Scale(num, den int64) error {
+func (s *Shaper) Scale(num, den int64) error { return s.own.scale(num, den) }
+
+func (f *flow) scale(num, den int64) error {
 	if num < 1 || num > den {
 		return fmt.Errorf("shaper: share %d/%d: must be above 0 and at most 1", num, den)
 	}
@@ -34,29 +38,29 @@ func (s *Shaper) Scale(num, den int64) error {
 	if num == den {
 		part = whole
 	}
-	s.lock()
-	defer s.unlock()
-	return s.setRateLocked(s.full, part)
+	l := f.lock()
+	defer l.unlock()
+	return f.setRateLocked(f.limits().full, part)
 }
 
 // CanScale returns why [Shaper.Scale] cannot work, whatever it is asked for, or nil if it
 // can: the schedule of a [NewFrom] may have no rate, or none that can be set.
 func (s *Shaper) CanScale() error {
-	s.lock()
-	defer s.unlock()
-	if _, err := s.rateSetterLocked(s.full); err != nil {
+	l := s.own.lock()
+	defer l.unlock()
+	if _, err := l.rateSetter(l.full); err != nil {
 		return err
 	}
-	if err := s.full.Validate(); err != nil {
-		return fmt.Errorf("shaper: a %T tells no rate to take a share of: %w", s.pacer, err)
+	if err := l.full.Validate(); err != nil {
+		return fmt.Errorf("shaper: a %T tells no rate to take a share of: %w", l.pacer, err)
 	}
 	return nil
 }
 
-func (s *Shaper) rateSetterLocked(full scheduler.Rate) (scheduler.RateSetter, error) {
-	pacer, ok := s.pacer.(scheduler.RateSetter)
+func (l *limits) rateSetter(full scheduler.Rate) (scheduler.RateSetter, error) {
+	pacer, ok := l.pacer.(scheduler.RateSetter)
 	if !ok {
-		return nil, fmt.Errorf("shaper: rate %v: the rate of a %T cannot be set", full, s.pacer)
+		return nil, fmt.Errorf("shaper: rate %v: the rate of a %T cannot be set", full, l.pacer)
 	}
 	return pacer, nil
 }
@@ -66,8 +70,9 @@ type share struct{ num, den int64 }
 
 var whole = share{1, 1}
 
-func (s *Shaper) setRateLocked(full scheduler.Rate, part share) error {
-	pacer, err := s.rateSetterLocked(full)
+func (f *flow) setRateLocked(full scheduler.Rate, part share) error {
+	l, limits := f.line, f.limits()
+	pacer, err := limits.rateSetter(full)
 	if err != nil {
 		return err
 	}
@@ -77,33 +82,48 @@ func (s *Shaper) setRateLocked(full scheduler.Rate, part share) error {
 			return fmt.Errorf("shaper: %w", err)
 		}
 	}
-	before := rateOf(s.pacer)
-	now := s.arriveLocked(s.time.since()) // what is due already leaves at the old rate
-	s.settleLocked(now)
+	before := rateOf(limits.pacer)
+	now := l.arriveLocked(l.time.since()) // what is due already leaves at the old rate
+	if limits.settle(now) && f.own == nil {
+		l.lag.end() // a caller that was late before has not come back since
+	}
 	if err := pacer.SetRate(now, r); err != nil {
 		return fmt.Errorf("shaper: %w", err)
 	}
-	s.unused.turn(before, r)
-	s.full, s.share = full, part
-	s.dismissLateLocked(now)
-	s.dispatchLocked(now)
+	limits.full, limits.share = full, part
+	if f.own == nil {
+		l.unused.turn(before, r)
+		l.repaceLocked()
+	}
+	f.dismissLateLocked(now)
+	f.changedLocked(now)
 	return nil
 }
 
-// dismissLateLocked refuses the waiting calls that a change has made too late for
-// their deadlines. Those behind them move up.
-func (s *Shaper) dismissLateLocked(now time.Time) {
+// dismissLateLocked refuses the waiting calls that a change of the key's limits has made too
+// late for their deadlines: those of the key, and of all if the limits are those of the line.
+func (f *flow) dismissLateLocked(now time.Time) {
+	if f.own != nil {
+		f.dismissOwnLateLocked(now)
+		return
+	}
+	f.line.eachLocked(func(f *flow) { f.dismissOwnLateLocked(now) })
+}
+
+// dismissOwnLateLocked looks at the calls of the key. Those behind one that is refused move
+// up.
+func (f *flow) dismissOwnLateLocked(now time.Time) {
 	var ahead int64
-	for c := range s.line.ordered {
-		if s.line.dated == 0 {
+	for c := range f.calls.ordered {
+		if f.calls.dated == 0 {
 			return
 		}
 		if c.deadline == noDeadline {
 			ahead += c.cost
-		} else if due := s.dueLocked(now, ahead, c.cost); due.Before(s.time.epoch.Add(c.deadline)) {
+		} else if due := f.foreseeLocked(now, ahead, c.cost); due.Sub(f.line.time.epoch) < c.deadline {
 			ahead += c.cost
 		} else {
-			s.dismissLocked(c, now, ErrDeadline, due.Sub(now))
+			f.dismissLocked(c, now, ErrDeadline, due.Sub(now))
 		}
 	}
 }

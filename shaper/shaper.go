@@ -1,9 +1,9 @@
 package shaper
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/sluice-go/sluice/scheduler"
@@ -17,37 +17,8 @@ import (
 // All methods are safe for concurrent use. An idle Shaper has no goroutine and no
 // armed timer, so it need not be closed.
 type Shaper struct {
-	capacity   int
-	maxDelay   time.Duration
-	maxBacklog time.Duration
-	gcra       *scheduler.GCRA       // the schedule, if that is all that there is to it
-	limits     []scheduler.Scheduler // those beside the pacer
-	pool       *callPool
-
-	fast fastPath
-
-	mu sync.Mutex // taken with lock and unlock
-	// Guarded by mu:
-	time     timeline
-	sched    scheduler.Scheduler // all limits together
-	pacer    scheduler.Scheduler // the one that SetRate changes
-	pacing   *scheduler.GCRA     // the same, if it is one
-	base     scheduler.Rate      // that the Shaper was made with
-	full     scheduler.Rate      // as set; the pacer runs at a share of it
-	share    share
-	line     line
-	refusals map[*call]error // of calls that waited and do not know yet
-	nextDue  time.Time       // when the head is due, unless it waits for no instant
-	putOff   int             // how often one was not, when that had come, since a call left
-	gate     gate
-	places   places
-	life     lifecycle
-	counts   counts
-	late     lateness
-	unused   unused
-	debt     int64 // see fullLocked
-	alarm    alarm
-	wordOpen bool // calls may leave without the lock; see fastPath
+	line line
+	own  flow // of its own calls
 }
 
 // New returns a Shaper that paces at the rate. Its defaults are a burst of 1, a
@@ -105,34 +76,63 @@ func errUnusable(what string, s scheduler.Scheduler) error {
 }
 
 func newShaper(pacer scheduler.Scheduler, c config, base timebase, pool *callPool) *Shaper {
-	s := &Shaper{
-		capacity:   c.queue,
-		maxDelay:   c.maxDelay,
-		maxBacklog: c.maxBacklog,
-		time:       timeline{timebase: base},
-		sched:      pacer,
-		pacer:      pacer,
-		limits:     c.limits,
-		pool:       pool,
-		share:      whole,
-		debt:       1,
-		line:       c.newLine(),
-		places:     places{most: c.maxInFlight},
-	}
-	s.base = rateOf(pacer)
-	s.full = s.base
-	if len(c.limits) > 0 {
-		s.sched = scheduler.All(append([]scheduler.Scheduler{pacer}, c.limits...)...)
-	}
-	s.late.tolerance = toleranceOf(s.sched)
-	s.gcra, _ = s.sched.(*scheduler.GCRA)
-	s.pacing, _ = pacer.(*scheduler.GCRA)
-	s.unused.until = base.epoch
-	s.alarm = c.newAlarm(s.dispatch)
-	if changing, ok := s.sched.(scheduler.Notifier); ok {
-		changing.Notify(s.dispatch)
-	}
-	s.lock()
-	defer s.unlock() // opens the fast path
+	s := new(Shaper)
+	s.line.init(&s.own, newLimits(pacer, c.limits, c.maxInFlight), c, base, pool)
 	return s
+}
+
+// Allow reports whether a call of one unit may leave now. If so, it has left. It
+// never waits and never overtakes a call that does.
+func (s *Shaper) Allow() bool { return s.AllowN(1) }
+
+// AllowN is [Shaper.Allow] for a call of the given cost in units.
+func (s *Shaper) AllowN(cost int) bool {
+	read := s.line.time.since()
+	return s.line.fast.leave(read, int64(cost)) || s.own.allow(read, ask{cost: int64(cost)})
+}
+
+func (f *flow) allow(read time.Duration, a ask) bool {
+	l := f.lock()
+	defer l.unlock()
+	f.weighLocked(a.weight)
+	f.countLocked(submitted, 0)
+	if f.admissibleLocked(a.cost) == nil && f.leaveLocked(l.arriveLocked(read), a) {
+		return true
+	}
+	f.countLocked(refused, 0)
+	return false
+}
+
+// LeaveNow reports whether a call of the given cost has left at once. A no counts as
+// nothing and means only that [Shaper.WaitN] has to be asked: unlike [Shaper.AllowN],
+// LeaveNow says yes only where no lock is needed for it. It is for callers that do
+// something before they wait, such as looking at the clock.
+func (s *Shaper) LeaveNow(cost int) bool {
+	if s.line.fast.leave(s.line.time.since(), int64(cost)) {
+		return true
+	}
+	s.made()
+	return false
+}
+
+// Do waits as [Shaper.Wait] does and then runs f, which counts as in flight until
+// it returns; see [WithMaxInFlight]. It returns the error of either.
+func (s *Shaper) Do(ctx context.Context, f func(context.Context) error) error {
+	if err := s.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer s.Release()
+	return f(ctx)
+}
+
+// Delay returns what a newcomer of one unit would wait now, holds included. While
+// paused, which may end at any time, it is the wait if the pause ended now. Where keys of a
+// Group are under the Shaper, their calls are left out: it is the least wait.
+func (s *Shaper) Delay() time.Duration { return s.own.delay() }
+
+func (f *flow) delay() time.Duration {
+	l := f.lock()
+	defer l.unlock()
+	now := l.arriveLocked(l.time.since())
+	return f.foreseeLocked(now, f.calls.units, 1).Sub(now)
 }

@@ -25,14 +25,14 @@ const (
 // A schedule of [NewFrom] or [WithLimits] that is no encoding.BinaryMarshaler and
 // BinaryUnmarshaler is an error that names its type. Those of package scheduler all are.
 func (s *Shaper) MarshalBinary() ([]byte, error) {
-	s.lock()
-	defer s.unlock()
-	snap, err := s.snapshotLocked()
+	l := s.own.lock()
+	defer l.unlock()
+	snap, err := s.own.snapshotLocked()
 	if err != nil {
 		return nil, err
 	}
 	e := codec.Encode(kindShaper)
-	e.Duration(s.time.skew())
+	e.Duration(l.time.skew())
 	snap.encode(e)
 	return e.Finish()
 }
@@ -59,9 +59,9 @@ func (s *Shaper) UnmarshalBinary(data []byte) error {
 	if err := d.Finish(); err != nil {
 		return err
 	}
-	s.lock()
-	defer s.unlock()
-	return s.restoreLocked(snap, skew)
+	l := s.own.lock()
+	defer l.unlock()
+	return s.own.restoreLocked(snap, skew)
 }
 
 // A snapshot is the state of a Shaper. Its instants are on the time of that, which its skew
@@ -83,9 +83,10 @@ const (
 	allFlags = 1<<iota - 1
 )
 
-func (s *Shaper) snapshotLocked() (snapshot, error) {
-	snap := snapshot{made: s.base, full: s.full, share: s.share, gate: s.gate, debt: s.debt}
-	for _, limit := range s.schedules() {
+func (f *flow) snapshotLocked() (snapshot, error) {
+	l := f.limits()
+	snap := snapshot{made: l.base, full: l.full, share: l.share, gate: l.gate, debt: l.debt}
+	for _, limit := range l.schedules() {
 		state, err := marshal(limit)
 		if err != nil {
 			return snap, err
@@ -93,22 +94,6 @@ func (s *Shaper) snapshotLocked() (snapshot, error) {
 		snap.states = append(snap.states, state)
 	}
 	return snap, nil
-}
-
-// schedules returns the pacer and all limits, those within a [scheduler.All] one by one.
-func (s *Shaper) schedules() []scheduler.Scheduler {
-	return appendEach(appendEach(nil, s.pacer), s.limits...)
-}
-
-func appendEach(all []scheduler.Scheduler, more ...scheduler.Scheduler) []scheduler.Scheduler {
-	for _, limit := range more {
-		if several, ok := limit.(interface{ Limits() []scheduler.Scheduler }); ok && len(several.Limits()) > 0 {
-			all = appendEach(all, several.Limits()...)
-		} else {
-			all = append(all, limit)
-		}
-	}
-	return all
 }
 
 func (n *snapshot) encode(e *codec.Encoder) {
@@ -208,19 +193,20 @@ func (b *timebase) skew() time.Duration {
 	return b.clock.Now().Sub(b.epoch) - b.since()
 }
 
-// restoreLocked replaces the state by that of a Shaper with the given skew.
-func (s *Shaper) restoreLocked(n snapshot, skew time.Duration) error {
-	schedules := s.schedules()
+// restoreLocked replaces the state of the key's limits by that of others with the given skew.
+func (f *flow) restoreLocked(n snapshot, skew time.Duration) error {
+	l, limits := f.line, f.limits()
+	schedules := limits.schedules()
 	if len(n.states) != len(schedules) {
 		return fmt.Errorf("shaper: state: it is of %d limits, want %d", len(n.states), len(schedules))
 	}
-	if n.made != s.base {
-		n.full = s.base // it was made in another way since then
+	if n.made != limits.base {
+		n.full = limits.base // it was made in another way since then
 	}
-	s.unusedLocked(s.time.now())
-	before := rateOf(s.pacer)
-	load := loading{now: s.time.now(), shift: skew - s.time.skew()}
-	_, settable := s.pacer.(scheduler.RateSetter) // so it is the first schedule, and no All
+	load := loading{now: l.time.now(), shift: skew - l.time.skew()}
+	l.passLocked(load.now)
+	before := rateOf(limits.pacer)
+	_, settable := limits.pacer.(scheduler.RateSetter) // so it is the first schedule, and no All
 	for i, limit := range schedules {
 		r, err := rateOf(limit), error(nil)
 		if i == 0 && settable && r != (scheduler.Rate{}) {
@@ -234,15 +220,18 @@ func (s *Shaper) restoreLocked(n snapshot, skew time.Duration) error {
 			return fmt.Errorf("shaper: state: %w", err)
 		}
 	}
-	s.unused.turn(before, rateOf(s.pacer))
-	s.full, s.share, s.gate, s.debt = n.full, n.share, n.gate, n.debt
-	if s.gate.reopening {
-		s.gate.openAt = s.gate.openAt.Add(load.shift)
+	limits.full, limits.share, limits.gate, limits.debt = n.full, n.share, n.gate, n.debt
+	if limits.gate.reopening {
+		limits.gate.openAt = limits.gate.openAt.Add(load.shift)
 	}
-	s.late.end()
-	s.late.passed(load.now)
-	s.dismissLateLocked(load.now)
-	s.dispatchLocked(load.now)
+	limits.passed(load.now)
+	if f.own == nil {
+		l.unused.turn(before, rateOf(limits.pacer))
+		l.repaceLocked()
+		l.lag.end()
+	}
+	f.dismissLateLocked(load.now)
+	f.changedLocked(load.now)
 	return nil
 }
 

@@ -34,14 +34,32 @@ type Stats struct {
 
 // counts are the events that Stats tells of, but for the calls of the fast path.
 type counts struct {
-	submitted, left, cancelled, refused int64
-	units                               int64 // of the calls that left
+	of    [events]int64
+	units int64 // of the calls that left
 }
 
-// leave counts a call that leaves.
-func (c *counts) leave(cost int64) {
-	c.left++
-	c.units = saturatingSum(c.units, cost)
+// An event is what befalls a call.
+type event int
+
+const (
+	submitted event = iota
+	departed
+	cancelled
+	refused
+	events
+)
+
+func (c *counts) count(e event, units int64) {
+	c.of[e]++
+	c.units = saturatingSum(c.units, units)
+}
+
+// countLocked counts an event of a call of the key. The units are those that left.
+func (f *flow) countLocked(e event, units int64) {
+	f.line.counts.count(e, units)
+	if f.party != nil {
+		f.party.counts.count(e, units)
+	}
 }
 
 // saturatingSum returns a+b for a, b >= 0, or the largest int64.
@@ -63,32 +81,78 @@ func (st Stats) Used() float64 {
 	return left / (left + unused)
 }
 
-// Stats returns a snapshot.
-func (s *Shaper) Stats() Stats {
-	s.lock()
-	defer s.unlock()
-	now := s.time.now()
-	s.unusedLocked(now)
-	fast := s.fast.left.Load()
+// Stats returns a snapshot. Calls of Groups that are under the Shaper are counted.
+func (s *Shaper) Stats() Stats { return s.own.stats() }
+
+// stats tells of the line of the key.
+func (f *flow) stats() Stats {
+	l := f.lock()
+	defer l.unlock()
+	now := l.time.now()
+	l.passLocked(now)
+	fast := l.fast.left.Load()
 	st := Stats{
-		Submitted: s.counts.submitted + fast,
-		Left:      s.counts.left + fast,
-		Cancelled: s.counts.cancelled,
-		Refused:   s.counts.refused,
-		Waiting:   int64(s.line.len),
-		Units:     s.line.units,
-		InFlight:  s.places.taken,
-		Paused:    s.gate.paused,
-		LeftUnits: saturatingSum(s.counts.units, s.fast.units()),
-		Rate:      rateOf(s.pacer),
+		Submitted: l.counts.of[submitted] + fast,
+		Left:      l.counts.of[departed] + fast,
+		Cancelled: l.counts.of[cancelled],
+		Refused:   l.counts.of[refused],
+		Waiting:   int64(l.len),
+		Units:     l.units,
+		InFlight:  l.places.taken,
+		Paused:    l.gate.paused,
+		LeftUnits: saturatingSum(l.counts.units, l.fast.units()),
+		Rate:      rateOf(l.pacer),
 	}
-	st.UnusedUnits = s.unused.tell(st.Rate)
-	if s.line.head != nil {
-		st.Oldest = now.Sub(s.time.epoch.Add(s.line.oldest()))
-		if !s.standsLocked() {
-			st.NextDue = s.time.wall(now, s.nextDue)
+	st.UnusedUnits = l.unused.tell(st.Rate)
+	l.eachLocked(func(f *flow) { st.Oldest = max(st.Oldest, f.oldestLocked(now)) })
+	if l.head != nil && !l.stand(l.head.calls.head.place) {
+		st.NextDue = l.time.wall(now, l.nextDue)
+	}
+	st.HeldUntil = l.first.heldUntilLocked()
+	return st
+}
+
+// oldestLocked returns for how long the call of the key has waited that has waited longest.
+func (f *flow) oldestLocked(now time.Time) time.Duration {
+	return now.Sub(f.line.time.epoch.Add(f.calls.oldest()))
+}
+
+// tell tells of the key what [Group.Range] does, and what its line has counted if that is
+// its own.
+func (f *flow) tell() (st KeyState, of counts) {
+	l := f.lock()
+	defer l.unlock()
+	now := l.time.now()
+	limits := f.limits()
+	if f.own == nil {
+		of = l.countsLocked()
+	}
+	st = KeyState{
+		Rate:      rateOf(limits.pacer),
+		Waiting:   int64(f.calls.len),
+		Units:     f.calls.units,
+		InFlight:  limits.places.taken,
+		Paused:    limits.gate.paused,
+		HeldUntil: f.heldUntilLocked(),
+	}
+	if c := f.calls.head; c != nil {
+		st.Oldest = f.oldestLocked(now)
+		if due, ok := f.nextDueLocked(now); ok {
+			st.NextDue = l.time.wall(now, due)
 		}
 	}
-	st.HeldUntil = s.heldUntilLocked()
-	return st
+	return st, of
+}
+
+// nextDueLocked returns when the head of the key is due, as far as its own calls decide. It
+// returns false if it waits for no instant.
+func (f *flow) nextDueLocked(now time.Time) (due time.Time, ok bool) {
+	l, c := f.line, f.calls.head
+	if l.stand(c.place) || f.own != nil && f.own.stand(c.place) {
+		return due, false
+	}
+	if l.head == f {
+		return l.nextDue, true
+	}
+	return f.nextLocked(f.earliestLocked(now, c.place), c.cost), true
 }

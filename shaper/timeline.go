@@ -21,6 +21,12 @@ func newTimebase(c clock.Clock, tolerance time.Duration) timebase {
 	return timebase{clock: newMonotonic(c, tolerance), epoch: c.Now()}
 }
 
+// livesBy reports whether the clock is one of the user's.
+func (b *timebase) livesBy(c clock.Clock) bool {
+	m, ok := b.clock.(*monotonic)
+	return ok && m.Clock == c
+}
+
 // since returns what has elapsed since the epoch. It needs no lock of a Shaper, which is
 // worth it: reading a clock takes as long as all the rest of a decision, and others need
 // not wait for it.

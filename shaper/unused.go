@@ -20,29 +20,29 @@ type unused struct {
 }
 
 // unusedLocked counts until now. It is called before anything changes that matters to it.
-func (s *Shaper) unusedLocked(now time.Time) {
-	from := s.unused.until
-	s.unused.until = now
-	if s.pacing == nil || s.line.head != nil || !s.gate.open(now) {
+func (l *line) unusedLocked(now time.Time) {
+	from := l.unused.until
+	l.unused.until = now
+	if l.pacing == nil || l.head != nil || !l.gate.open(now) {
 		return
 	}
-	from = later(later(from, s.gate.openAt), s.pacing.TAT())
+	from = later(later(from, l.gate.openAt), l.pacing.TAT())
 	if now.After(from) {
-		s.unused.time += now.Sub(from)
+		l.unused.time += now.Sub(from)
 	}
 }
 
 // unusedWordLocked counts what passed unused between the calls that left without the lock,
 // while TAT moved on from before. Their units are all those of the fast path till now.
-func (s *Shaper) unusedWordLocked(before time.Time, units int64) {
-	after := s.pacing.TAT()
+func (l *line) unusedWordLocked(before time.Time, units int64) {
+	after := l.pacing.TAT()
 	if after.After(before) {
-		s.unused.time += after.Sub(later(before, s.unused.until))
+		l.unused.time += after.Sub(later(before, l.unused.until))
 	}
 	// A call that left just now may be counted only the next time; so this may come to
 	// less than nothing, for a moment.
-	s.unused.time -= s.pacing.Rate().For(units - s.unused.seen)
-	s.unused.seen = units
+	l.unused.time -= l.pacing.Rate().For(units - l.unused.seen)
+	l.unused.seen = units
 }
 
 // tell returns the units at the present rate and at those before. It never returns fewer

@@ -17,12 +17,12 @@ func TestUnusedUnitsMeetACallThatIsNotCountedYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := MustNew(scheduler.PerSecond(1))
 		time.Sleep(10 * time.Second)
-		w := s.fast.word.Load()
-		after, ok := w.ticks.Leave(w.tat.Load(), s.time.since()-w.origin, 1)
+		w := s.line.fast.word.Load()
+		after, ok := w.ticks.Leave(w.tat.Load(), s.line.time.since()-w.origin, 1)
 		require.True(t, ok)
 		w.tat.Store(after)
 		early := s.Stats().UnusedUnits
-		s.fast.left.Add(1)
+		s.line.fast.left.Add(1)
 		assert.GreaterOrEqual(t, s.Stats().UnusedUnits, early)
 		time.Sleep(10 * time.Second)
 		assert.EqualValues(t, 19, s.Stats().UnusedUnits, "and it is right in the end")

@@ -2,10 +2,7 @@ package shaper
 
 import (
 	"context"
-	"math"
 	"time"
-
-	"github.com/sluice-go/sluice/scheduler"
 )
 
 // Wait blocks until a call of one unit may leave, and returns nil then. The call
@@ -25,11 +22,11 @@ func (s *Shaper) Wait(ctx context.Context) error {
 	// Not by WaitN: the stack of a new goroutine just holds the frames of a wait, and
 	// those that wait are many.
 	dead := ctx.Err()
-	read := s.time.since()
-	if dead == nil && s.fast.leave(read, 1) {
+	read := s.line.time.since()
+	if dead == nil && s.line.fast.leave(read, 1) {
 		return nil
 	}
-	return s.wait(ctx, dead, read, ask{cost: 1})
+	return s.own.wait(ctx, dead, read, ask{cost: 1})
 }
 
 // WaitN is [Shaper.Wait] for a call of the given cost in units. A cost below 1, or
@@ -39,11 +36,11 @@ func (s *Shaper) Wait(ctx context.Context) error {
 // afterwards, so it wedges nothing.
 func (s *Shaper) WaitN(ctx context.Context, cost int) error {
 	dead := ctx.Err()
-	read := s.time.since()
-	if dead == nil && s.fast.leave(read, int64(cost)) {
+	read := s.line.time.since()
+	if dead == nil && s.line.fast.leave(read, int64(cost)) {
 		return nil
 	}
-	return s.wait(ctx, dead, read, ask{cost: int64(cost)})
+	return s.own.wait(ctx, dead, read, ask{cost: int64(cost)})
 }
 
 // An ask is what a call wants that arrives.
@@ -51,23 +48,25 @@ type ask struct {
 	cost     int64
 	place    bool
 	class    uint8
-	deadline time.Time // zero: none
+	deadline time.Time   // zero: none
+	weight   int64       // that the key has from now on; 0: as it is
+	done     func(error) // nil: a caller waits
 }
 
 // wait is the rest of WaitN. A context is its user's code, so it is asked while no lock
 // is held.
-func (s *Shaper) wait(ctx context.Context, dead error, read time.Duration, a ask) error {
+func (f *flow) wait(ctx context.Context, dead error, read time.Duration, a ask) error {
 	var done <-chan struct{}
-	if dead == nil {
+	if dead == nil && f.line != nil {
 		a.deadline = deadlineOf(ctx)
-		a.class = s.line.classOf(ctx)
+		a.class = f.calls.rule.classOf(ctx)
 		done = ctx.Done()
 	}
-	c, err := s.enter(dead, read, a)
+	c, err := f.enter(dead, read, a)
 	if c == nil {
 		return err
 	}
-	return s.await(ctx, done, c)
+	return f.await(ctx, done, c)
 }
 
 // deadlineOf returns the deadline of a context, and zero if it has none.
@@ -82,115 +81,69 @@ func deadlineOf(ctx context.Context) time.Time {
 	return deadline
 }
 
-// Allow reports whether a call of one unit may leave now. If so, it has left. It
-// never waits and never overtakes a call that does.
-func (s *Shaper) Allow() bool { return s.AllowN(1) }
-
-// AllowN is [Shaper.Allow] for a call of the given cost in units.
-func (s *Shaper) AllowN(cost int) bool {
-	read := s.time.since()
-	if s.fast.leave(read, int64(cost)) {
-		return true
-	}
-	s.lock()
-	defer s.unlock()
-	s.counts.submitted++
-	if s.admissibleLocked(int64(cost)) == nil && s.leaveLocked(s.arriveLocked(read), int64(cost), false) {
-		return true
-	}
-	s.counts.refused++
-	return false
-}
-
-// LeaveNow reports whether a call of the given cost has left at once. A no counts as
-// nothing and means only that [Shaper.WaitN] has to be asked: unlike [Shaper.AllowN],
-// LeaveNow says yes only where no lock is needed for it. It is for callers that do
-// something before they wait, such as looking at the clock.
-func (s *Shaper) LeaveNow(cost int) bool {
-	if s.fast.leave(s.time.since(), int64(cost)) {
-		return true
-	}
-	s.made()
-	return false
-}
-
-// Do waits as [Shaper.Wait] does and then runs f, which counts as in flight until
-// it returns; see [WithMaxInFlight]. It returns the error of either.
-func (s *Shaper) Do(ctx context.Context, f func(context.Context) error) error {
-	if err := s.Acquire(ctx, 1); err != nil {
-		return err
-	}
-	defer s.Release()
-	return f(ctx)
-}
-
-// Delay returns what a newcomer of one unit would wait now, holds included. While
-// paused, which may end at any time, it is the wait if the pause ended now.
-func (s *Shaper) Delay() time.Duration {
-	s.lock()
-	defer s.unlock()
-	now := s.arriveLocked(s.time.since())
-	return s.dueLocked(now, s.line.units, 1).Sub(now)
-}
-
 // enter is for a call that arrives. It returns the call if it waits now, and nil if it
 // has left at once or is turned away with an error.
-func (s *Shaper) enter(dead error, read time.Duration, a ask) (*call, error) {
-	s.lock()
-	defer s.unlock()
-	s.counts.submitted++
+func (f *flow) enter(dead error, read time.Duration, a ask) (*call, error) {
+	l := f.lock()
+	defer l.unlock()
+	f.weighLocked(a.weight)
+	f.countLocked(submitted, 0)
 	if dead != nil {
-		s.counts.cancelled++
+		f.countLocked(cancelled, 0)
 		return nil, dead
 	}
-	if reason := s.admissibleLocked(a.cost); reason != nil {
-		return nil, s.refuseLocked(reason, a.cost, 0)
+	if reason := f.admissibleLocked(a.cost); reason != nil {
+		return nil, f.refuseLocked(reason, a.cost, 0)
 	}
-	now := s.arriveLocked(read)
-	if s.leaveLocked(now, a.cost, a.place) {
+	now := l.arriveLocked(read)
+	if f.leaveLocked(now, a) {
 		return nil, nil
 	}
 	// The clock was read before the lock was free, which may be long ago. A call that has to
 	// wait can afford to read it again.
-	if present := s.arriveLocked(s.time.since()); present.After(now) {
+	if present := l.arriveLocked(l.time.since()); present.After(now) {
 		now = present
-		if s.leaveLocked(now, a.cost, a.place) {
+		if f.leaveLocked(now, a) {
 			return nil, nil
 		}
 	}
-	return s.joinLocked(now, a)
+	return f.joinLocked(now, a)
 }
 
 // arriveLocked returns the present for a newcomer. If the timer of the head is late,
 // every call that is due leaves now and not behind the newcomer's back.
-func (s *Shaper) arriveLocked(read time.Duration) time.Time {
-	now := s.time.nowLocked(read)
-	s.unusedLocked(now)
-	if s.line.head != nil && !s.nextDue.After(now) {
-		s.dispatchLocked(now)
+func (l *line) arriveLocked(read time.Duration) time.Time {
+	now := l.time.nowLocked(read)
+	if l.passLocked(now) || l.head != nil && !l.nextDue.After(now) {
+		l.dispatchLocked(now)
 	}
 	return now
 }
 
 // admissibleLocked returns the reason for which a call is refused whatever the
 // time, or nil.
-func (s *Shaper) admissibleLocked(cost int64) error {
+func (f *flow) admissibleLocked(cost int64) error {
 	switch {
-	case s.life.state != open:
+	case f.line.life.state != open || f.party != nil && f.party.life.state != open:
 		return ErrClosed
-	case cost < 1 || cost > s.sched.MaxCost():
+	case cost < 1 || cost > f.line.sched.MaxCost() || f.own != nil && cost > f.own.sched.MaxCost():
 		return ErrCost
 	}
 	return nil
 }
 
-// leaveLocked lets a newcomer leave if no call waits, nothing is held and it is
-// due.
-func (s *Shaper) leaveLocked(now time.Time, cost int64, place bool) bool {
-	if s.line.head != nil || !s.gate.open(now) || place && !s.places.free() || s.sched.Next(now, 0, cost).After(now) {
+// leaveLocked lets a newcomer leave if no call that its key allows waits, nothing is held
+// and it is due.
+func (f *flow) leaveLocked(now time.Time, a ask) bool {
+	l := f.line
+	if l.head != nil || f.calls.head != nil || !f.openLocked(now, a.place) || f.nextLocked(now, a.cost).After(now) {
 		return false
 	}
-	s.departLocked(s.claimLocked(now, cost, place), now, cost, place)
+	f.departLocked(f.claimLocked(now, a.cost, a.place), now, a.cost, a.place)
+	l.passedByLocked(f, a.cost)
+	if a.done != nil {
+		l.answers.add(f, a.done, nil)
+	}
 	return true
 }
 
@@ -198,159 +151,142 @@ func (s *Shaper) leaveLocked(now time.Time, cost int64, place bool) bool {
 // end of the wait that it would have had, had its caller not been woken late before. If a
 // call could have left between the latest departure and then, the line had run dry: it has
 // no such claim, and the calls after it have none either.
-func (s *Shaper) claimLocked(now time.Time, cost int64, place bool) time.Time {
-	if s.late.by > 0 && !s.gate.reopening {
-		since := s.earliestLocked(s.late.since, place)
-		if due := s.sched.Next(since, 0, cost); due.After(later(since, now.Add(-s.late.by))) {
+func (f *flow) claimLocked(now time.Time, cost int64, place bool) time.Time {
+	l := f.line
+	held := f.own != nil && f.own.gate.reopening
+	if l.lag > 0 && !l.gate.reopening && !held {
+		since := f.earliestLocked(l.since, place)
+		due := f.nextLocked(since, cost)
+		if due.After(later(since, now.Add(-time.Duration(l.lag)))) {
 			return due
 		}
 	}
-	s.late.end()
+	if !held {
+		l.lag.end()
+	}
 	return now
 }
 
 // joinLocked predicts when a newcomer would leave. If nothing speaks against that
-// wait, it joins the line.
-func (s *Shaper) joinLocked(now time.Time, a ask) (*call, error) {
-	ahead := s.line.ahead(a.class, now.Sub(s.time.epoch))
-	// A hold is no backlog: it does not mean that too much was asked for.
-	due := s.sched.Next(now, ahead, a.cost)
-	backlog := due.Sub(now)
-	if s.gate.paused || s.gate.reopening {
-		due = s.dueLocked(now, ahead, a.cost)
+// wait, and there is room, it joins the line.
+func (f *flow) joinLocked(now time.Time, a ask) (*call, error) {
+	l := f.line
+	ahead := f.calls.ahead(a.class, now.Sub(l.time.epoch))
+	due := f.foreseeLocked(now, ahead, a.cost)
+	backlog := f.backlogLocked(now, ahead, a.cost).Sub(now)
+	deadline, reason := f.suitLocked(now, due, backlog, a)
+	if reason == nil && l.crowded(now, l.len, l.capacity) && !l.makeRoomLocked(f, now) {
+		reason = ErrQueueFull
 	}
-	delay := due.Sub(now)
-	if s.fullLocked(now) || backlog > s.maxBacklog || !s.line.fits(a.cost) {
-		return nil, s.refuseLocked(ErrQueueFull, a.cost, delay)
+	if reason != nil {
+		return nil, f.refuseLocked(reason, a.cost, due.Sub(now))
 	}
-	// Behind a pause, or for want of a place in flight, it waits even if it is due: how
-	// long, nothing can tell.
-	if max(delay, 1) > s.maxDelay {
-		return nil, s.refuseLocked(ErrMaxDelay, a.cost, delay)
-	}
-	deadline := time.Duration(noDeadline)
-	if !a.deadline.IsZero() {
-		at := s.time.at(a.deadline)
-		if !due.Before(at) {
-			return nil, s.refuseLocked(ErrDeadline, a.cost, delay)
-		}
-		deadline = at.Sub(s.time.epoch)
-	}
-	if s.gcra == nil && backlog == never { // under a GCRA every call leaves at last
-		return nil, s.refuseLocked(ErrQueueFull, a.cost, delay)
-	}
-
-	c := s.pool.take(s.line.len)
-	c.cost, c.place, c.class, c.arrived, c.deadline = a.cost, a.place, a.class, now.Sub(s.time.epoch), deadline
-	s.line.push(c)
-	if s.line.head == c {
-		s.dispatchLocked(now)
-	}
+	c := l.pool.take(l.len, a.done)
+	c.cost, c.place, c.class, c.arrived, c.deadline = a.cost, a.place, a.class, now.Sub(l.time.epoch), deadline
+	f.pushLocked(c)
+	l.joinedLocked(f, c, now)
 	return c, nil
 }
 
-// fullLocked reports whether the line holds as many calls as it may. A [scheduler.GCRA]
-// may owe time beyond its burst, from calls that have left; that counts as so many calls
-// of the cost of the latest one. So a burst of calls on an idle Shaper is cut where the
-// line would be full had all of them joined it.
-func (s *Shaper) fullLocked(now time.Time) bool {
-	room := int64(s.capacity - s.line.len)
-	if room <= 0 || s.gcra == nil {
-		return room <= 0
+// suitLocked returns the reason for which a newcomer is refused that would leave when due, if
+// there is one beside the room of the line, and its deadline since the epoch.
+func (f *flow) suitLocked(now, due time.Time, backlog time.Duration, a ask) (deadline time.Duration, reason error) {
+	l := f.line
+	most := l.bounds
+	if p := f.party; p != nil {
+		most.maxDelay, most.maxBacklog = min(most.maxDelay, p.maxDelay), min(most.maxBacklog, p.maxBacklog)
+		if p.capacity > 0 && f.own.crowded(now, f.calls.len, p.capacity) {
+			return 0, ErrQueueFull
+		}
+	} else if l.keys == nil && l.crowded(now, l.len, l.capacity) {
+		return 0, ErrQueueFull // the first reason, where no other call can make room
 	}
-	n := s.debt
-	if n > math.MaxInt64/room {
-		return false // no debt is that long
+	plain := l.gcra != nil && (f.own == nil || f.own.gcra != nil)
+	deadline = noDeadline
+	if !a.deadline.IsZero() {
+		deadline = l.time.at(a.deadline).Sub(l.time.epoch)
 	}
-	most := s.gcra.Rate().For(room * n)
-	return 0 < most && most < never && s.gcra.Next(now, 0, n).Sub(now) >= most
-}
-
-// debtOf returns the cost that counts as the latest one when a call has left. One within
-// the burst leaves only once all debts beyond the burst are paid, and its own cannot be
-// told from that of a single unit.
-func debtOf(cost int64, g *scheduler.GCRA) int64 {
-	if g == nil || cost <= g.Burst() {
-		return 1
+	switch {
+	case backlog > most.maxBacklog || !l.fits(a.cost):
+		return 0, ErrQueueFull
+	case max(due.Sub(now), 1) > most.maxDelay:
+		// Behind a pause, or for want of a place in flight, it waits even if it is due: how
+		// long, nothing can tell.
+		return 0, ErrMaxDelay
+	case due.Sub(l.time.epoch) >= deadline && deadline != noDeadline:
+		return 0, ErrDeadline
+	case !plain && backlog == never: // under a GCRA every call leaves at last
+		return 0, ErrQueueFull
 	}
-	return cost
-}
-
-// dueLocked predicts when a call leaves that has ahead units in front of it. If the
-// gate is paused, that is as if it opened now.
-func (s *Shaper) dueLocked(now time.Time, ahead, cost int64) time.Time {
-	first := cost // of the call that leaves first
-	if ahead > 0 {
-		first = s.line.head.cost
-	}
-	opens := later(now, s.gate.openAt)
-	return s.gate.foreseeLocked(s.sched, opens, first).Next(opens, ahead, cost)
+	return deadline, nil
 }
 
 // refuseLocked counts a refusal and returns its error.
-func (s *Shaper) refuseLocked(reason error, cost int64, delay time.Duration) error {
-	s.counts.refused++
-	return &Refusal{Reason: reason, Cost: int(cost), Delay: delay, heldUntil: s.heldUntilLocked()}
+func (f *flow) refuseLocked(reason error, cost int64, delay time.Duration) error {
+	f.countLocked(refused, 0)
+	return &Refusal{Reason: reason, Cost: int(cost), Delay: delay, heldUntil: f.heldUntilLocked()}
 }
 
 // await blocks until the call has its one answer, or done ends the wait.
-func (s *Shaper) await(ctx context.Context, done <-chan struct{}, c *call) error {
+func (f *flow) await(ctx context.Context, done <-chan struct{}, c *call) error {
 	for {
 		select {
 		case <-c.ready:
-			return s.answered(c)
+			return f.answered(c)
 		case <-c.expired():
 			// The head is due. The pass answers this call and all others that
 			// are due, or arms the timer anew if the schedule has changed.
-			s.dispatch()
+			f.line.dispatch()
 			select {
 			case <-c.ready: // as a rule; asked apart, as that is cheap
-				return s.answered(c)
+				return f.answered(c)
 			default:
 			}
 		case <-done:
-			if s.abandon(c) {
+			if f.abandon(c) {
 				return ctx.Err()
 			}
 			// The answer came first, and it stands.
 			<-c.ready
-			return s.answered(c)
+			return f.answered(c)
 		}
 	}
 }
 
 // answered returns the answer of a call and lays the call into the pool.
-func (s *Shaper) answered(c *call) (err error) {
+func (f *flow) answered(c *call) (err error) {
 	if c.refused {
-		err = s.takeRefusal(c)
+		err = f.line.takeRefusal(c)
 	}
-	s.pool.put(c)
+	f.line.pool.put(c)
 	return err
 }
 
-func (s *Shaper) takeRefusal(c *call) error {
-	s.lock()
-	defer s.unlock()
-	err := s.refusals[c]
-	delete(s.refusals, c)
+func (l *line) takeRefusal(c *call) error {
+	l.lock()
+	defer l.unlock()
+	err := l.refusals[c]
+	delete(l.refusals, c)
 	return err
 }
 
 // abandon takes a call whose caller gave up out of the line. It reports false if
 // the call has been answered before.
-func (s *Shaper) abandon(c *call) bool {
-	s.lock()
-	defer s.unlock()
+func (f *flow) abandon(c *call) bool {
+	l := f.lock()
+	defer l.unlock()
 	if !c.waiting {
 		return false
 	}
-	wasHead := s.line.head == c
-	now := s.time.now()
-	s.withdrawLocked(c, now)
-	s.pool.put(c)
-	s.counts.cancelled++
-	if wasHead {
-		s.dispatchLocked(now)
+	now := l.time.now()
+	wasHead := l.head == f && f.calls.head == c
+	f.withdrawLocked(c, now)
+	if c.ready != nil {
+		l.pool.put(c)
+	}
+	f.countLocked(cancelled, 0)
+	if wasHead || l.keys != nil {
+		l.dispatchLocked(now)
 	}
 	return true
 }

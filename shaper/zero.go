@@ -3,7 +3,7 @@ package shaper
 // made panics if the Shaper was not made by this package: without limits it could only
 // fail in stranger ways. The fast path of a call does not ask, as a zero Shaper has none.
 func (s *Shaper) made() {
-	if s.pool == nil {
+	if s.own.line == nil {
 		panic("shaper: zero Shaper: use New")
 	}
 }

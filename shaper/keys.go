@@ -1,0 +1,317 @@
+package shaper
+
+import (
+	"time"
+
+	"github.com/sluice-go/sluice/shaper/internal/fair"
+)
+
+// keys are those of a line that has more than one, and the rule for which of them is next. A
+// key whose head its own limits forbid is blocked and in the way of no other; the others
+// are free.
+type keys struct {
+	free    keyHeap // by rank, where no weights are set
+	blocked keyHeap // until an instant
+	crowd   keyHeap // those with calls, by room per weight
+
+	fair *fair.Sharing[flow] // nil: no weights are set
+}
+
+type keyState uint8
+
+const (
+	dry     keyState = iota // no call waits
+	blocked                 // its own limits forbid the head
+	free
+)
+
+// A move is what has happened to a key that is to be put in its place.
+type move uint8
+
+const (
+	changed move = iota // its head, or its limits
+	left                // its head has left
+)
+
+func newKeys() *keys {
+	return &keys{
+		free: keyHeap{in: 0, before: goesBefore},
+		blocked: keyHeap{in: 1, before: func(a, b *flow) bool {
+			return a.until < b.until || a.until == b.until && a.calls.head.seq < b.calls.head.seq
+		}},
+		crowd: keyHeap{in: 2, before: hasMoreRoom},
+	}
+}
+
+// goesBefore is the rule between free keys without weights: class and arrival of their heads.
+func goesBefore(a, b *flow) bool {
+	c, d := a.calls.head, b.calls.head
+	switch {
+	case a.rank != b.rank:
+		return a.rank < b.rank
+	case c.class != d.class:
+		return c.class < d.class
+	case a.from != b.from:
+		return a.from < b.from
+	}
+	return c.seq < d.seq
+}
+
+// hasMoreRoom is the rule for the key that has to give room away.
+func hasMoreRoom(a, b *flow) bool {
+	more, less := int64(a.calls.len)*b.weight, int64(b.calls.len)*a.weight
+	return more > less || more == less && a.calls.head.seq < b.calls.head.seq
+}
+
+// chooseLocked finds the key whose head is next.
+func (l *line) chooseLocked(now time.Time) *flow {
+	q := l.keys
+	if q == nil {
+		l.head = nil
+		if l.first.calls.head != nil {
+			l.head = l.first
+		}
+		return l.head
+	}
+	for {
+		f := q.next()
+		if f == nil || f.own == nil || f.own.gcra != nil {
+			l.head = f
+			return f
+		}
+		// Its schedule may have closed since it was free.
+		if at, ok := f.freeLocked(now); ok && !at.After(now) {
+			l.head = f
+			return f
+		}
+		l.placeLocked(f, now, changed)
+	}
+}
+
+func (q *keys) next() *flow {
+	if q.fair == nil {
+		return q.free.first()
+	}
+	if tags := q.fair.First(); tags != nil {
+		return tags.Owner
+	}
+	return nil
+}
+
+// placeLocked puts a key where it belongs, after a change of its head or its limits.
+func (l *line) placeLocked(f *flow, now time.Time, m move) {
+	q := l.keys
+	if q == nil {
+		return
+	}
+	was := f.state
+	f.state = dry
+	var at time.Time
+	if f.calls.head != nil {
+		var ok bool
+		at, ok = f.freeLocked(now)
+		f.state = blocked
+		switch {
+		case ok && !at.After(now):
+			f.state = free
+		case ok:
+			f.until = at.Sub(l.time.epoch)
+		default:
+			f.until = never
+		}
+	}
+	if was == free && f.state != free && m == changed && l.head == f {
+		l.forsakenLocked(now)
+	}
+	q.crowd.put(f, f.calls.head != nil)
+	q.blocked.put(f, f.state == blocked && f.until != never)
+	if q.fair != nil {
+		l.shareLocked(f, now, at, was, m)
+		return
+	}
+	if f.state == free {
+		f.rankLocked()
+	}
+	q.free.put(f, f.state == free)
+}
+
+// forsakenLocked is called when the head of the line is one no more, as its key forbids it.
+func (l *line) forsakenLocked(now time.Time) {
+	if !l.gate.paused && l.nextDue.Before(now) {
+		now = l.nextDue
+	}
+	l.passed(now)
+}
+
+// rankLocked computes what goesBefore compares. A key that was held goes by when that ended;
+// otherwise it would take the line for all the time that it was held.
+func (f *flow) rankLocked() {
+	c := f.calls.head
+	f.from = c.arrived
+	if f.own != nil {
+		f.from = max(f.from, f.own.gate.openAt.Sub(f.line.time.epoch))
+	}
+	f.rank = laterBy(f.from, f.calls.rule.lead(int(c.class)))
+}
+
+// recountLocked is called when a call has joined or gone that is not the head of its key.
+func (l *line) recountLocked(f *flow) {
+	if l.keys != nil {
+		l.keys.crowd.put(f, true)
+	}
+}
+
+// joinedLocked is called when a call has joined a key.
+func (l *line) joinedLocked(f *flow, c *call, now time.Time) {
+	if f.calls.head != c {
+		l.recountLocked(f)
+		return
+	}
+	l.placeLocked(f, now, changed)
+	l.dispatchLocked(now)
+}
+
+// unblocksLocked returns when the next key becomes free, if one does.
+func (l *line) unblocksLocked() (at time.Time, ok bool) {
+	if l.keys == nil {
+		return at, false
+	}
+	f := l.keys.blocked.first()
+	if f == nil {
+		return at, false
+	}
+	return l.time.epoch.Add(f.until), true
+}
+
+// passLocked brings the line up to now: the keys that have become free, in their order. It is
+// called before anything changes. It reports whether a key has become free.
+func (l *line) passLocked(now time.Time) (freed bool) {
+	l.unusedLocked(now)
+	if l.keys == nil {
+		return false
+	}
+	since := now.Sub(l.time.epoch)
+	for f := l.keys.blocked.first(); f != nil && f.until <= since; f = l.keys.blocked.first() {
+		l.placeLocked(f, now, changed)
+		freed = true
+	}
+	l.advanceLocked(now)
+	return freed
+}
+
+// makeRoomLocked refuses the newest call of the key that has the most room for its weight, if
+// that is more than the newcomer's key would have.
+func (l *line) makeRoomLocked(f *flow, now time.Time) bool {
+	if l.keys == nil {
+		return false
+	}
+	most := l.keys.crowd.first()
+	if most == nil || int64(most.calls.len)*f.weight <= int64(f.calls.len+1)*most.weight {
+		return false
+	}
+	most.dismissLocked(most.calls.newest(), now, ErrQueueFull, 0)
+	return true
+}
+
+// eachLocked visits each key with waiting calls. It may take calls out.
+func (l *line) eachLocked(visit func(*flow)) {
+	if l.keys == nil {
+		if l.first.calls.head != nil {
+			visit(l.first)
+		}
+		return
+	}
+	for _, f := range append([]*flow(nil), l.keys.crowd.keys...) {
+		visit(f)
+	}
+}
+
+// shareOut has the line share what it lets leave among its keys, by weight.
+func (l *line) shareOutLocked(now time.Time) {
+	q := l.keys
+	if q.fair != nil {
+		return
+	}
+	q.fair = new(fair.Sharing[flow])
+	l.repaceLocked()
+	l.advanceLocked(now)
+	for _, f := range append([]*flow(nil), q.free.keys...) {
+		q.free.put(f, false)
+		f.state = dry
+		l.placeLocked(f, now, changed)
+	}
+}
+
+const heaps = 3
+
+// A keyHeap is a binary heap of keys that know where they are in it.
+type keyHeap struct {
+	keys   []*flow
+	in     int // which of the heaps of a key this is
+	before func(a, b *flow) bool
+}
+
+func (h *keyHeap) first() *flow {
+	if len(h.keys) == 0 {
+		return nil
+	}
+	return h.keys[0]
+}
+
+// put has the key in the heap, at its place, or not in it.
+func (h *keyHeap) put(f *flow, in bool) {
+	i := int(f.at[h.in]) - 1
+	switch {
+	case in && i < 0:
+		h.keys = append(h.keys, f)
+		h.up(len(h.keys)-1, f)
+	case in:
+		h.up(i, f)
+		h.down(int(f.at[h.in])-1, f)
+	case i >= 0:
+		last := len(h.keys) - 1
+		moved := h.keys[last]
+		h.keys[last] = nil
+		h.keys = h.keys[:last]
+		f.at[h.in] = 0
+		if i < last {
+			h.up(i, moved)
+			h.down(int(moved.at[h.in])-1, moved)
+		}
+	}
+}
+
+func (h *keyHeap) up(i int, f *flow) {
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !h.before(f, h.keys[parent]) {
+			break
+		}
+		h.set(i, h.keys[parent])
+		i = parent
+	}
+	h.set(i, f)
+}
+
+func (h *keyHeap) down(i int, f *flow) {
+	for {
+		child := 2*i + 1
+		if child >= len(h.keys) {
+			break
+		}
+		if child+1 < len(h.keys) && h.before(h.keys[child+1], h.keys[child]) {
+			child++
+		}
+		if !h.before(h.keys[child], f) {
+			break
+		}
+		h.set(i, h.keys[child])
+		i = child
+	}
+	h.set(i, f)
+}
+
+func (h *keyHeap) set(i int, f *flow) {
+	h.keys[i] = f
+	f.at[h.in] = int32(i + 1)
+}

@@ -1,0 +1,48 @@
+package shaper
+
+import (
+	"github.com/sluice-go/sluice/scheduler"
+)
+
+// A party is the keys of one Group under a Shaper. It is guarded by the lock of that.
+type party struct {
+	bounds         // of each key; a capacity of 0 is none
+	counts  counts // of all its calls
+	waiting int
+	life    lifecycle
+}
+
+// newFlow returns a flow for keys of a class in the line of an account.
+func (p *party) newFlow(account *line, c *rateClass, more []scheduler.Scheduler, rule *classRule) *flow {
+	limits := newLimits(c.pacer(), more, 0)
+	f := &flow{line: account, own: &limits, party: p}
+	f.weight, f.calls.rule = 1, rule
+	f.tags.Owner = f
+	return f
+}
+
+func (p *party) drain(l *line) <-chan struct{} {
+	l.lock()
+	defer l.unlock()
+	return p.life.drain(p.waiting)
+}
+
+func (p *party) close(l *line) {
+	l.lock()
+	defer l.unlock()
+	p.life.state = closed
+	now := l.time.now()
+	l.eachLocked(func(f *flow) {
+		if f.party == p {
+			f.dismissAllLocked(now)
+		}
+	})
+	l.dispatchLocked(now)
+}
+
+// tell returns what was counted and how many calls wait.
+func (p *party) tell(l *line) (of counts, waiting int) {
+	l.lock()
+	defer l.unlock()
+	return p.counts, p.waiting
+}

@@ -1,0 +1,102 @@
+package shaper
+
+import "time"
+
+// shareLocked puts a key where it belongs in the fair sharing of the line.
+func (l *line) shareLocked(f *flow, now, at time.Time, was keyState, m move) {
+	s := l.keys.fair
+	switch {
+	case f.state != free && was == free:
+		s.Dry(&f.tags)
+	case f.state != free:
+	case was != free:
+		l.advanceLocked(at)
+		s.Join(&f.tags, f.calls.head.cost, f.weight, f.calls.head.seq)
+	case m == left:
+		s.Succeed(&f.tags, f.calls.head.cost, f.weight, f.calls.head.seq)
+	default:
+		s.Replace(&f.tags, f.calls.head.cost, f.calls.head.seq)
+	}
+}
+
+// leftLocked notes in the sharing what a key's head, or a newcomer, has taken by leaving.
+func (l *line) leftLocked(f *flow, cost int64) {
+	if l.keys != nil && l.keys.fair != nil {
+		l.keys.fair.Left(&f.tags, cost)
+	}
+}
+
+// advanceLocked has the fluid sharing run on until t. It stands still while the line is held.
+func (l *line) advanceLocked(t time.Time) {
+	if l.keys == nil || l.keys.fair == nil {
+		return
+	}
+	s, at := l.keys.fair, t.Sub(l.time.epoch)
+	if l.gate.paused {
+		s.Advance(at, false)
+		return
+	}
+	s.Advance(min(at, l.gate.openAt.Sub(l.time.epoch)), false)
+	s.Advance(at, true)
+}
+
+// repaceLocked tells the sharing how long a unit of the line takes.
+func (l *line) repaceLocked() {
+	if l.keys != nil && l.keys.fair != nil {
+		l.keys.fair.SetRate(rateOf(l.pacer))
+	}
+}
+
+// chargedLocked notes what has left without asking.
+func (l *line) chargedLocked(f *flow, cost int64) {
+	if l.keys != nil && l.keys.fair != nil {
+		l.keys.fair.Charge(&f.tags, cost, f.weight)
+	}
+}
+
+// passedByLocked notes a call that has left without waiting.
+func (l *line) passedByLocked(f *flow, cost int64) {
+	if l.keys != nil && l.keys.fair != nil {
+		s := l.keys.fair
+		l.seq++
+		s.Join(&f.tags, cost, f.weight, l.seq)
+		s.Left(&f.tags, cost)
+		s.Dry(&f.tags)
+	}
+}
+
+// weighLocked has the key weigh so much from its next call on, unless its weight was set by
+// hand. 0 leaves it as it is.
+func (f *flow) weighLocked(weight int64) {
+	if weight == 0 || weight == f.weight || f.weighted {
+		return
+	}
+	f.weight = weight
+	if f.calls.head != nil {
+		f.line.keys.crowd.put(f, true)
+	}
+}
+
+// settledLocked reports whether the line needs to know no more of a flow that has no calls.
+// If not, it returns from when on that may be so.
+func (f *flow) settledLocked(epoch time.Time, since time.Duration) (again time.Duration, ok bool) {
+	l := f.line
+	if f.own == nil {
+		return 0, true
+	}
+	if l.lag > 0 && later(f.own.since, f.own.places.freedAt).After(l.since) {
+		return laterBy(since, time.Duration(l.lag)), false // a claim of the key may go back less than one of the line
+	}
+	if l.keys.fair == nil {
+		return 0, true
+	}
+	l.advanceLocked(epoch.Add(since))
+	if l.keys.fair.Passed(&f.tags) {
+		return 0, true
+	}
+	again = laterBy(since, time.Second)
+	if l.gcra != nil {
+		again = max(since+1, l.gcra.TAT().Sub(epoch))
+	}
+	return again, false
+}
