@@ -44,7 +44,9 @@ func (l *line) tell() {
 		if !locked {
 			l.mu.Lock()
 		}
-		l.answers.telling = false
+		if l.answers.telling = len(l.answers.due) > 0; l.answers.telling {
+			go l.tellOn()
+		}
 		l.mu.Unlock()
 	}()
 	for len(l.answers.due) > 0 {
@@ -58,6 +60,11 @@ func (l *line) tell() {
 		locked = true
 		l.answers.spare = due[:0]
 	}
+}
+
+func (l *line) tellOn() {
+	l.mu.Lock()
+	l.tell()
 }
 
 // tellAll tells each answer, those behind one whose function panics included.

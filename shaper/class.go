@@ -44,9 +44,13 @@ type classKey struct{}
 // A class below 0 is a programming error and panics.
 func WithClass(ctx context.Context, class int) context.Context {
 	if class < 0 {
-		panic(fmt.Sprintf("shaper: class %d: must not be negative", class))
+		panic(negativeClass(class))
 	}
 	return context.WithValue(ctx, classKey{}, class)
+}
+
+func negativeClass(class int) string {
+	return fmt.Sprintf("shaper: class %d: must not be negative", class)
 }
 
 // A classRule is what decides between the classes of calls.

@@ -28,6 +28,7 @@ type keyOrder struct {
 	weight int64
 	// weighted: the weight was set by hand.
 	weighted bool
+	kept     bool // something was set by hand that the key is remembered for
 	state    keyState
 	at       [heaps]int32  // where it is in each heap, from 1; 0: it is not in it
 	until    time.Duration // when it becomes free, if it is blocked until then, since the epoch
@@ -44,9 +45,7 @@ type bounds struct {
 
 // lock takes the lock of the key's line.
 func (f *flow) lock() *line {
-	if f.line == nil {
-		panic("shaper: zero Shaper: use New")
-	}
+	f.made()
 	f.line.lock()
 	return f.line
 }
@@ -167,4 +166,11 @@ func (f *flow) changedLocked(now time.Time) {
 		f.line.placeLocked(f, now, changed)
 	}
 	f.line.dispatchLocked(now)
+}
+
+// keep has the key remembered for good.
+func (f *flow) keep() {
+	l := f.lock()
+	defer l.unlock()
+	f.kept = true
 }

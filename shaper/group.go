@@ -72,6 +72,7 @@ func NewGroup[K comparable](r scheduler.Rate, opts ...Option) (*Group[K], error)
 	if err := g.byKey(c); err != nil {
 		return nil, err
 	}
+	g.config.rule = c.classRule()
 	g.inFlight.Store(c.maxInFlight)
 	g.pool.timed = c.timed()
 	if g.usual, err = c.newClass(r); err != nil {
@@ -162,17 +163,12 @@ func (g *Group[K]) SetMaxInFlight(n int) error {
 	}
 	g.inFlight.Store(int64(n)) // what is bound from here on has it
 	for i := range g.shards {
-		g.shards[i].boundPlaces(int64(n))
+		// A flow may be another key's by now, or none's: the bound is the same for all.
+		for _, f := range g.shards[i].flows() {
+			f.boundPlaces(int64(n))
+		}
 	}
 	return nil
-}
-
-func (sh *shard[K]) boundPlaces(most int64) {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	for _, m := range sh.bound {
-		m.flow.boundPlaces(most)
-	}
 }
 
 // Allow is [Shaper.Allow] for the key. It reports false for a new key beyond the bound.

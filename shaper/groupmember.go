@@ -140,7 +140,7 @@ func (f *flow) park(c *rateClass, epoch time.Time, since, origin time.Duration) 
 func (f *flow) plainLocked(c *rateClass, epoch time.Time, since time.Duration) (again time.Duration, ok bool) {
 	now := epoch.Add(since)
 	l := f.limits()
-	if l.gate.paused || l.share != whole || l.full.Cmp(c.rate) != 0 || f.calls.head != nil || l.places.taken > 0 || f.weighted {
+	if l.gate.paused || l.share != whole || l.full.Cmp(c.rate) != 0 || f.calls.head != nil || l.places.taken > 0 || f.kept {
 		return math.MaxInt64, false
 	}
 	if l.gate.openAt.After(now) {

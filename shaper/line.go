@@ -46,7 +46,9 @@ type line struct {
 // init makes a line of calls of one key.
 func (l *line) init(own *flow, limits limits, c config, base timebase, pool *callPool) {
 	l.bounds = c.bounds
-	l.rule = c.classRule()
+	if l.rule = c.rule; l.rule == nil {
+		l.rule = c.classRule()
+	}
 	l.pool = pool
 	l.time = timeline{timebase: base}
 	l.limits = limits

@@ -50,7 +50,7 @@ type config struct {
 
 	classes  *int
 	overtake time.Duration
-	rule     *classRule // of a Group under a Shaper
+	rule     *classRule // of a Group
 }
 
 // WithBurst sets how many units may leave back to back after an idle spell. The

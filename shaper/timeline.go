@@ -74,6 +74,14 @@ func (l *timeline) wall(now, at time.Time) time.Time {
 	return l.clock.Now().Add(at.Sub(now))
 }
 
+// after calls f when the user's clock shows t, unless stop is called before.
+func (l *timeline) after(t time.Time, f func()) (stop func() bool) {
+	if l.clock == nil {
+		return time.AfterFunc(time.Until(t), f).Stop
+	}
+	return l.clock.AfterFunc(l.clock.Until(t), f).Stop
+}
+
 func later(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b

@@ -87,14 +87,11 @@ func (g *Group[K]) goUnder() error {
 	case c.precise || c.grain != nil:
 		return errors.New("shaper: under a Shaper: precise timing is a matter of that")
 	}
-	rule := *c.classRule()
 	switch {
 	case c.classes == nil:
 		c.rule = account.rule
-	case account.rule.last > 0 && rule != *account.rule:
+	case account.rule.last > 0 && *c.rule != *account.rule:
 		return fmt.Errorf("shaper: %d classes: the Shaper that the Group is under has %d of its own", *c.classes, account.rule.last+1)
-	default:
-		c.rule = &rule
 	}
 	g.account, g.time = account, account.time.timebase
 	g.party = &party{bounds: c.bounds}
@@ -143,7 +140,7 @@ func (f *flow) setWeight(weight int64) {
 	defer l.unlock()
 	f.weighted = false
 	f.weighLocked(weight)
-	f.weighted = true
+	f.weighted, f.kept = true, true
 }
 
 func (f *flow) weigh(weight int64) {

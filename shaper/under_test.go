@@ -2,6 +2,7 @@ package shaper_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,40 +21,33 @@ func TestSendersUnderAnAccount(t *testing.T) {
 		account := newShaper(t, scheduler.PerSecond(20))
 		senders, err := shaper.NewGroup[string](scheduler.PerSecond(2), shaper.Under(account))
 		require.NoError(t, err)
-		start := time.Now()
-		type departure struct {
-			key string
-			at  time.Duration
+		r := newRecorder()
+		of := func(key string) *submitted {
+			return r.submit(func() error { return senders.Wait(t.Context(), key) })
 		}
-		var left []departure
-		send := func(key string) {
-			go func() {
-				if assert.NoError(t, senders.Wait(t.Context(), key)) {
-					left = append(left, departure{key, time.Since(start)})
-				}
-			}()
-			synctest.Wait()
-		}
+		var others, ofA []*submitted
 		for i := range 6 {
-			send(fmt.Sprint("first ", i))
+			others = append(others, of(fmt.Sprint("first ", i)))
 		}
 		for range 4 {
-			send("a")
+			ofA = append(ofA, of("a"))
 		}
 		for i := range 30 {
-			send(fmt.Sprint("later ", i))
+			others = append(others, of(fmt.Sprint("later ", i)))
 		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		require.Len(t, left, 40)
-		var ofA []time.Duration
-		for i, d := range left {
-			assert.Equal(t, time.Duration(i)*50*ms, d.at, d.key)
-			if d.key == "a" {
-				ofA = append(ofA, d.at)
-			}
-		}
-		assert.Equal(t, []time.Duration{300 * ms, 800 * ms, 1300 * ms, 1800 * ms}, ofA)
+		pass(time.Minute)
+		left := r.left()
+		slices.Sort(left)
+		assert.Equal(t, steps(0, 50*ms, 40), left)
+		assert.Equal(t, []time.Duration{300 * ms, 800 * ms, 1300 * ms, 1800 * ms}, timesOf(ofA))
+		assert.True(t, slices.IsSorted(timesOf(others)))
 		assert.Equal(t, 0, senders.Len())
 	})
+}
+
+func timesOf(calls []*submitted) (at []time.Duration) {
+	for _, c := range calls {
+		at = append(at, c.at)
+	}
+	return at
 }

@@ -20,6 +20,7 @@ func TestZeroValues(t *testing.T) {
 	}{
 		{new(shaper.Shaper), "shaper: zero Shaper: use New"},
 		{new(shaper.Group[string]), "shaper: zero Group: use NewGroup"},
+		{new(shaper.Key[string]), "shaper: zero Key: use Group.Of"},
 	} {
 		v := reflect.ValueOf(zero.value)
 		assert.Greater(t, v.NumMethod(), 15)
@@ -37,7 +38,7 @@ func arguments(t *testing.T, f reflect.Type) []reflect.Value {
 	valid := []any{
 		context.Background(), "key", 1, int64(1), time.Now(), scheduler.PerSecond(1),
 		func(context.Context) error { return nil }, func(string, shaper.KeyState) bool { return true }, []byte{},
-		func(string) scheduler.Rate { return scheduler.PerSecond(1) },
+		func(string) scheduler.Rate { return scheduler.PerSecond(1) }, shaper.Call{}, func(error) {},
 	}
 	var args []reflect.Value
 next:
