@@ -17,27 +17,26 @@ import (
 func TestEnqueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShaper(t, scheduler.PerSecond(10))
-		start := time.Now()
-		var left []time.Duration
+		r := newRecorder()
 		for i := range 6 {
 			if i%2 == 0 {
-				go func() {
-					assert.NoError(t, s.Wait(t.Context()))
-					left = append(left, time.Since(start))
-				}()
-				synctest.Wait()
-				continue
+				r.wait(t.Context(), s)
+			} else {
+				r.submit(func() error { return enqueued(s, shaper.Call{}) })
 			}
-			_, err := s.Enqueue(shaper.Call{}, func(err error) {
-				assert.NoError(t, err)
-				left = append(left, time.Since(start))
-			})
-			require.NoError(t, err)
 		}
-		time.Sleep(time.Second)
-		synctest.Wait()
-		assert.Equal(t, []time.Duration{0, 100 * ms, 200 * ms, 300 * ms, 400 * ms, 500 * ms}, left)
+		pass(time.Second)
+		assert.Equal(t, steps(0, 100*ms, 6), r.left())
 	})
+}
+
+// enqueued is the answer of a call that is enqueued.
+func enqueued(s *shaper.Shaper, c shaper.Call) error {
+	answer := make(chan error, 1)
+	if _, err := s.Enqueue(c, func(err error) { answer <- err }); err != nil {
+		return err
+	}
+	return <-answer
 }
 
 // A cancelled call has no answer, and one that has its answer cannot be cancelled.
