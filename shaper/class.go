@@ -100,3 +100,31 @@ func (c *config) checkClasses() error {
 	}
 	return nil
 }
+
+// ClassState is what [Shaper.Classes] tells about a class.
+type ClassState struct {
+	Waiting int64         // calls in the line
+	Units   int64         // their units
+	Oldest  time.Duration // how long the call has waited that has waited longest; 0 if none waits
+}
+
+// Classes returns what waits of each class, from the most urgent on, those of Groups under
+// the Shaper included. It takes time in proportion to the calls that wait.
+func (s *Shaper) Classes() []ClassState {
+	l := s.own.lock()
+	defer l.unlock()
+	now := l.time.now().Sub(l.time.epoch)
+	classes := make([]ClassState, l.rule.last+1)
+	l.eachLocked(func(f *flow) {
+		for c := range f.calls.ordered {
+			for int(c.class) >= len(classes) {
+				classes = append(classes, ClassState{})
+			}
+			of := &classes[c.class]
+			of.Waiting++
+			of.Units += c.cost
+			of.Oldest = max(of.Oldest, now-c.arrived)
+		}
+	})
+	return classes
+}

@@ -174,5 +174,5 @@ func (l *line) forsakeLocked(f *flow, now time.Time) {
 // afterwards.
 func (f *flow) dismissLocked(c *call, now time.Time, reason error, delay time.Duration) {
 	f.withdrawLocked(c, now)
-	f.line.answerLocked(f, c, f.refuseLocked(reason, c.cost, delay))
+	f.line.answerLocked(f, c, f.refuseLocked(reason, c.cost, c.class, delay))
 }

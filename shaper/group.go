@@ -188,11 +188,15 @@ func (g *Group[K]) AllowN(key K, cost int) bool {
 }
 
 // Delay is [Shaper.Delay] for the key. Asking makes no key.
-func (g *Group[K]) Delay(key K) (delay time.Duration) {
-	known := false
-	g.look(key, func(f *flow) { delay = f.delay(); known = true })
+func (g *Group[K]) Delay(key K) time.Duration { return g.DelayOf(key, Call{Class: maxClasses}) }
+
+// DelayOf is [Shaper.DelayOf] for the key. Asking makes no key.
+func (g *Group[K]) DelayOf(key K, c Call) (delay time.Duration) {
+	g.made()
+	a, known := c.ask(g.config.rule), false
+	g.look(key, func(f *flow) { delay = f.delay(a); known = true })
 	if !known {
-		return g.delayOfNew(key)
+		return g.delayOfNew(key, a.cost)
 	}
 	return delay
 }

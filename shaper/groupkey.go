@@ -75,6 +75,9 @@ func (k *Key[K]) Do(ctx context.Context, f func(context.Context) error) error {
 // Delay is [Group.Delay] for the key.
 func (k *Key[K]) Delay() time.Duration { return k.in().Delay(k.key) }
 
+// DelayOf is [Group.DelayOf] for the key.
+func (k *Key[K]) DelayOf(c Call) time.Duration { return k.in().DelayOf(k.key, c) }
+
 // Charge is [Group.Charge] for the key. What a key cannot be made for is not charged.
 func (k *Key[K]) Charge(cost int) { _ = k.in().Charge(k.key, cost) }
 

@@ -25,15 +25,15 @@ func (g *Group[K]) limitFor(key K) (scheduler.Scheduler, error) {
 }
 
 // delayOfNew returns what the first call of a key would wait. Its limit may be closed.
-func (g *Group[K]) delayOfNew(key K) (delay time.Duration) {
+func (g *Group[K]) delayOfNew(key K, cost int64) (delay time.Duration) {
 	if g.limits != nil {
 		if limit, err := g.limitFor(key); err == nil {
 			now := g.time.epoch.Add(g.time.since())
-			delay = limit.Next(now, 0, 1).Sub(now)
+			delay = limit.Next(now, 0, cost).Sub(now)
 		}
 	}
 	if g.account != nil {
-		delay = max(delay, g.account.delayOfNew())
+		delay = max(delay, g.account.delayOfNew(cost))
 	}
 	return delay
 }

@@ -1,9 +1,9 @@
 package shaper
 
 import (
+	"cmp"
+	"slices"
 	"time"
-
-	"github.com/sluice-go/sluice/scheduler"
 )
 
 // GroupStats is a snapshot of a [Group], each key of which is told as it was at one
@@ -25,18 +25,6 @@ type GroupStats struct {
 	LeftUnits int64 // the units of the calls that left
 
 	Oldest time.Duration // how long the call has waited that has waited longest; 0 if none waits
-}
-
-// KeyState is what [Group.Range] tells about a key.
-type KeyState struct {
-	Rate      scheduler.Rate // the rate that it has now
-	Waiting   int64          // calls in its line
-	Units     int64          // the units of those calls
-	InFlight  int64          // calls of Acquire that are not released yet
-	Oldest    time.Duration  // as in Stats
-	NextDue   time.Time      // as in Stats
-	Paused    bool
-	HeldUntil time.Time // when its hold ends; zero if none is in force
 }
 
 // Len returns how many keys are remembered. It forgets those first that can be
@@ -110,13 +98,38 @@ func (g *Group[K]) Range(f func(key K, state KeyState) bool) {
 	}
 }
 
+// Longest returns the keys whose calls have waited longest, up to n of them, the longest
+// first. It is for keys that are too many to show them all.
+func (g *Group[K]) Longest(n int) []WaitingKey[K] {
+	var longest []WaitingKey[K]
+	for key, state := range g.Range {
+		if state.Waiting == 0 {
+			continue
+		}
+		i, _ := slices.BinarySearchFunc(longest, state.Oldest, func(w WaitingKey[K], oldest time.Duration) int {
+			return cmp.Compare(oldest, w.State.Oldest)
+		})
+		if i < n {
+			longest = slices.Insert(longest, i, WaitingKey[K]{key, state})
+			longest = longest[:min(len(longest), n)]
+		}
+	}
+	return longest
+}
+
+// A WaitingKey is a key for which calls wait.
+type WaitingKey[K comparable] struct {
+	Key   K
+	State KeyState
+}
+
 func (sh *shard[K]) states() map[K]KeyState {
 	now := sh.group.time.since()
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sh.sweepLocked(now)
 	all := make(map[K]KeyState, sh.idle.len()+len(sh.bound))
-	sh.idle.all(sh.group.usual, func(key K, e idle) { all[key] = KeyState{Rate: e.class.rate} })
+	sh.idle.all(sh.group.usual, func(key K, e idle) { all[key] = KeyState{Rate: e.class.rate, Weight: 1} })
 	for key, m := range sh.bound {
 		all[key], _ = m.flow.tell()
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-go/sluice/scheduler"
 )
 
-// LogValue returns the label, the reason, the cost, and where they are known the wait,
+// LogValue returns the label, the reason, the cost, the class if it is not 0, and where they are known the wait,
 // rounded, and the end of the hold. It has nothing but these.
 func (r *Refusal) LogValue() slog.Value {
 	why := ""
@@ -19,6 +19,9 @@ func (r *Refusal) LogValue() slog.Value {
 		slog.String("label", r.Label()),
 		slog.String("reason", why),
 		slog.Int("cost", r.Cost),
+	}
+	if r.Class > 0 {
+		attrs = append(attrs, slog.Int("class", r.Class))
 	}
 	if r.Delay > 0 {
 		attrs = append(attrs, slog.Duration("delay", reason.Round(r.Delay)))
@@ -31,6 +34,8 @@ func (r *Refusal) LogValue() slog.Value {
 func (st Stats) LogValue() slog.Value {
 	attrs := append(callAttrs(st.Submitted, st.Left, st.Cancelled, st.Refused, st.Waiting, st.Units),
 		slog.Int64("in_flight", st.InFlight),
+		slog.Int("keys", st.Keys),
+		slog.Int("blocked", st.Blocked),
 		slog.Duration("oldest", reason.Round(st.Oldest)),
 		slog.Int64("left_units", st.LeftUnits),
 		slog.Int64("unused_units", st.UnusedUnits),

@@ -34,6 +34,7 @@ var (
 type Refusal struct {
 	Reason error         // matches one of the Err variables of this package; of a Group's key also what is wrong with it
 	Cost   int           // the cost of the call, in units
+	Class  int           // its class; see WithClasses
 	Delay  time.Duration // the wait that it would have needed; 0 if that is unknown, or no wait would do
 
 	heldUntil time.Time

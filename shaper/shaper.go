@@ -128,11 +128,14 @@ func (s *Shaper) Do(ctx context.Context, f func(context.Context) error) error {
 // Delay returns what a newcomer of one unit would wait now, holds included. While
 // paused, which may end at any time, it is the wait if the pause ended now. Where keys of a
 // Group are under the Shaper, their calls are left out: it is the least wait.
-func (s *Shaper) Delay() time.Duration { return s.own.delay() }
+func (s *Shaper) Delay() time.Duration { return s.DelayOf(Call{Class: maxClasses}) }
 
-func (f *flow) delay() time.Duration {
+// DelayOf is [Shaper.Delay] for a call of the given cost and class.
+func (s *Shaper) DelayOf(c Call) time.Duration { return s.own.delay(c.ask(s.own.rule())) }
+
+func (f *flow) delay(a ask) time.Duration {
 	l := f.lock()
 	defer l.unlock()
 	now := l.arriveLocked(l.time.since())
-	return f.foreseeLocked(now, f.calls.units, 1).Sub(now)
+	return f.foreseeLocked(now, f.calls.ahead(a.class, now.Sub(l.time.epoch)), a.cost).Sub(now)
 }

@@ -20,6 +20,8 @@ type Stats struct {
 	Waiting   int64 // calls in the line now
 	Units     int64 // the units of the calls in the line
 	InFlight  int64 // calls of Acquire that are not released yet, and of Do
+	Keys      int   // keys that have calls in the line, of Groups under the Shaper; its own calls count as one
+	Blocked   int   // those of them whose own limits allow none now
 
 	Oldest  time.Duration // how long the call has waited that has waited longest; 0 if none waits
 	NextDue time.Time     // when the head of the line is due; zero if no call waits, or for no instant
@@ -104,7 +106,13 @@ func (f *flow) stats() Stats {
 		Rate:      rateOf(l.pacer),
 	}
 	st.UnusedUnits = l.unused.tell(st.Rate)
-	l.eachLocked(func(f *flow) { st.Oldest = max(st.Oldest, f.oldestLocked(now)) })
+	l.eachLocked(func(f *flow) {
+		st.Keys++
+		if f.state == blocked {
+			st.Blocked++
+		}
+		st.Oldest = max(st.Oldest, f.oldestLocked(now))
+	})
 	if l.head != nil && !l.stand(l.head.calls.head.place) {
 		st.NextDue = l.time.wall(now, l.nextDue)
 	}
@@ -115,44 +123,4 @@ func (f *flow) stats() Stats {
 // oldestLocked returns for how long the call of the key has waited that has waited longest.
 func (f *flow) oldestLocked(now time.Time) time.Duration {
 	return now.Sub(f.line.time.epoch.Add(f.calls.oldest()))
-}
-
-// tell tells of the key what [Group.Range] does, and what its line has counted if that is
-// its own.
-func (f *flow) tell() (st KeyState, of counts) {
-	l := f.lock()
-	defer l.unlock()
-	now := l.time.now()
-	limits := f.limits()
-	if f.own == nil {
-		of = l.countsLocked()
-	}
-	st = KeyState{
-		Rate:      rateOf(limits.pacer),
-		Waiting:   int64(f.calls.len),
-		Units:     f.calls.units,
-		InFlight:  limits.places.taken,
-		Paused:    limits.gate.paused,
-		HeldUntil: f.heldUntilLocked(),
-	}
-	if c := f.calls.head; c != nil {
-		st.Oldest = f.oldestLocked(now)
-		if due, ok := f.nextDueLocked(now); ok {
-			st.NextDue = l.time.wall(now, due)
-		}
-	}
-	return st, of
-}
-
-// nextDueLocked returns when the head of the key is due, as far as its own calls decide. It
-// returns false if it waits for no instant.
-func (f *flow) nextDueLocked(now time.Time) (due time.Time, ok bool) {
-	l, c := f.line, f.calls.head
-	if l.stand(c.place) || f.own != nil && f.own.stand(c.place) {
-		return due, false
-	}
-	if l.head == f {
-		return l.nextDue, true
-	}
-	return f.nextLocked(f.earliestLocked(now, c.place), c.cost), true
 }

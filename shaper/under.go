@@ -175,9 +175,9 @@ func (m *member[K]) wait(ctx context.Context, read time.Duration, a ask) error {
 }
 
 // delayOfNew returns what the first call of a key without limits of its own would wait.
-func (l *line) delayOfNew() time.Duration {
+func (l *line) delayOfNew(cost int64) time.Duration {
 	l.lock()
 	defer l.unlock()
 	now := l.arriveLocked(l.time.since())
-	return l.foresee(now, 0, 1, 1).Sub(now)
+	return l.foresee(now, 0, cost, cost).Sub(now)
 }

@@ -93,7 +93,7 @@ func (f *flow) enter(dead error, read time.Duration, a ask) (*call, error) {
 		return nil, dead
 	}
 	if reason := f.admissibleLocked(a.cost); reason != nil {
-		return nil, f.refuseLocked(reason, a.cost, 0)
+		return nil, f.refuseLocked(reason, a.cost, a.class, 0)
 	}
 	now := l.arriveLocked(read)
 	if f.leaveLocked(now, a) {
@@ -179,7 +179,7 @@ func (f *flow) joinLocked(now time.Time, a ask) (*call, error) {
 		reason = ErrQueueFull
 	}
 	if reason != nil {
-		return nil, f.refuseLocked(reason, a.cost, due.Sub(now))
+		return nil, f.refuseLocked(reason, a.cost, a.class, due.Sub(now))
 	}
 	c := l.pool.take(l.len, a.done)
 	c.cost, c.place, c.class, c.arrived, c.deadline = a.cost, a.place, a.class, now.Sub(l.time.epoch), deadline
@@ -222,9 +222,9 @@ func (f *flow) suitLocked(now, due time.Time, backlog time.Duration, a ask) (dea
 }
 
 // refuseLocked counts a refusal and returns its error.
-func (f *flow) refuseLocked(reason error, cost int64, delay time.Duration) error {
+func (f *flow) refuseLocked(reason error, cost int64, class uint8, delay time.Duration) error {
 	f.countLocked(refused, 0)
-	return &Refusal{Reason: reason, Cost: int(cost), Delay: delay, heldUntil: f.heldUntilLocked()}
+	return &Refusal{Reason: reason, Cost: int(cost), Class: int(class), Delay: delay, heldUntil: f.heldUntilLocked()}
 }
 
 // await blocks until the call has its one answer, or done ends the wait.
