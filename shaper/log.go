@@ -34,8 +34,6 @@ func (r *Refusal) LogValue() slog.Value {
 func (st Stats) LogValue() slog.Value {
 	attrs := append(callAttrs(st.Submitted, st.Left, st.Cancelled, st.Refused, st.Waiting, st.Units),
 		slog.Int64("in_flight", st.InFlight),
-		slog.Int("keys", st.Keys),
-		slog.Int("blocked", st.Blocked),
 		slog.Duration("oldest", reason.Round(st.Oldest)),
 		slog.Int64("left_units", st.LeftUnits),
 		slog.Int64("unused_units", st.UnusedUnits),

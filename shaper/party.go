@@ -46,3 +46,20 @@ func (p *party) tell(l *line) (of counts, waiting int) {
 	defer l.unlock()
 	return p.counts, p.waiting
 }
+
+// Keys returns how many keys of Groups under the Shaper have calls in its line, and how many
+// of those are held back by limits of their own.
+func (s *Shaper) Keys() (waiting, heldBack int) {
+	l := s.own.lock()
+	defer l.unlock()
+	l.passLocked(l.time.now())
+	l.eachLocked(func(f *flow) {
+		if f.own != nil {
+			waiting++
+		}
+		if f.state == blocked {
+			heldBack++
+		}
+	})
+	return waiting, heldBack
+}

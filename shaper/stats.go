@@ -20,8 +20,6 @@ type Stats struct {
 	Waiting   int64 // calls in the line now
 	Units     int64 // the units of the calls in the line
 	InFlight  int64 // calls of Acquire that are not released yet, and of Do
-	Keys      int   // keys that have calls in the line, of Groups under the Shaper; its own calls count as one
-	Blocked   int   // those of them whose own limits allow none now
 
 	Oldest  time.Duration // how long the call has waited that has waited longest; 0 if none waits
 	NextDue time.Time     // when the head of the line is due; zero if no call waits, or for no instant
@@ -106,13 +104,7 @@ func (f *flow) stats() Stats {
 		Rate:      rateOf(l.pacer),
 	}
 	st.UnusedUnits = l.unused.tell(st.Rate)
-	l.eachLocked(func(f *flow) {
-		st.Keys++
-		if f.state == blocked {
-			st.Blocked++
-		}
-		st.Oldest = max(st.Oldest, f.oldestLocked(now))
-	})
+	l.eachLocked(func(f *flow) { st.Oldest = max(st.Oldest, f.oldestLocked(now)) })
 	if l.head != nil && !l.stand(l.head.calls.head.place) {
 		st.NextDue = l.time.wall(now, l.nextDue)
 	}
