@@ -210,6 +210,7 @@ func (l *line) makeRoomLocked(f *flow, now time.Time) bool {
 		return false
 	}
 	most.dismissLocked(most.calls.newest(), now, ErrQueueFull, 0)
+	l.dispatchLocked(now) // it may have been the head
 	return true
 }
 

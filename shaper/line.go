@@ -54,7 +54,7 @@ func (l *line) init(own *flow, limits limits, c config, base timebase, pool *cal
 	l.limits = limits
 	l.unused.until = base.epoch
 	l.first = own
-	own.line, own.weight, own.calls.rule = l, 1, l.rule
+	own.line, own.weight, own.calls.rule, own.tags.Owner = l, 1, l.rule, own
 	l.alarm = c.newAlarm(l.dispatch)
 	if changing, ok := l.sched.(scheduler.Notifier); ok {
 		changing.Notify(l.dispatch)
