@@ -30,6 +30,14 @@
 //  9. Changes reach every call: a new rate, a pause and a hold apply to calls that
 //     wait already.
 //  10. Idle is free: no goroutine and no armed timer while no call waits.
+//  11. All limits at once: a call of a key under an account ([Under]) leaves at the first
+//     instant after it became next at which its key's limits and the account's both allow
+//     it, and takes nothing of either before. A key that is held back delays no other.
+//  12. Fair: with [WithWeights] a call leaves no later than the largest cost, in units of
+//     the account, after an ideal fluid sharing would have finished it.
+//  13. Bounded overtaking: none that arrives more than the overtake of [WithClasses] times
+//     the difference of their classes later leaves earlier.
+//  14. The tolerance is for late timers only: with timers on time it changes nothing.
 //
 // # States
 //
@@ -67,7 +75,7 @@
 // # Many keys
 //
 // A [Group] has one limit for each key, of which it remembers a bounded number. A key is
-// idle, and costs its TAT, or it is bound to a Shaper while a call waits or something
+// idle, and costs its TAT, or it is bound to a line while a call waits or something
 // is special about it:
 //
 //	       first use                must wait, held, paused, other rate
@@ -75,6 +83,22 @@
 //	   ^               |  ^                                               |
 //	   `---------------'  `-----------------------------------------------'
 //	    TAT has passed               nothing is special any more
+//
+// [Under] has the keys of Groups stand in one line, that of an account: each call is under
+// the limits of its key and those of the account, and who is next is asked at the moment at
+// which a call would leave. Of the calls that their keys allow, the one goes that came first,
+// or by [WithClasses] or [WithWeights].
+//
+//	           its key allows its head          next, and the account allows it
+//	(blocked) -----------------------> (free) ----------------------------------> leaves
+//	    ^                                |
+//	    `--------------------------------'
+//	      held, no place, or the call before took the units
+//
+// # Waiting without a goroutine
+//
+// [Shaper.Enqueue] and [Group.Enqueue] wait as Wait does and tell the answer by a call of a
+// function.
 //
 // # State that outlives the process
 //
