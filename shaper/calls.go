@@ -16,7 +16,7 @@ type call struct {
 	cost       int64
 	arrived    time.Duration // since the epoch
 	deadline   time.Duration // since the epoch, or noDeadline
-	seq        uint64        // in the order of joining
+	entered    int64         // the virtual time when it came; see package fair
 	ready      chan struct{} // nil: no caller waits
 
 	// done takes the answer where no caller waits for it.
@@ -30,9 +30,14 @@ type call struct {
 	place   bool // it will be in flight
 	refused bool // the answer; set before ready gets its value
 	class   uint8
+	seq     uint32 // in the order of joining
 }
 
 const noDeadline = math.MaxInt64
+
+// before reports whether the call joined before another one. The numbers start again after
+// four thousand million calls.
+func (c *call) before(other *call) bool { return int32(c.seq-other.seq) < 0 }
 
 // expired returns the channel of the call's timer.
 func (c *call) expired() <-chan time.Time {

@@ -144,7 +144,7 @@ func (f *flow) withdrawLocked(c *call, now time.Time) {
 	if wasHead {
 		l.placeLocked(f, now, changed)
 	} else {
-		l.recountLocked(f)
+		l.behindLocked(f, c, false)
 	}
 }
 

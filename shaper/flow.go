@@ -133,11 +133,11 @@ func (f *flow) backlogLocked(now time.Time, ahead, cost int64) time.Time {
 	return due
 }
 
-// push has a call join.
+// pushLocked has a call join.
 func (f *flow) pushLocked(c *call) {
 	l := f.line
 	l.seq++
-	c.seq = l.seq
+	c.seq, c.entered = l.seq, l.virtualLocked()
 	f.calls.push(c)
 	l.len++
 	l.units += c.cost
@@ -146,7 +146,7 @@ func (f *flow) pushLocked(c *call) {
 	}
 }
 
-// remove takes a call out.
+// removeLocked takes a call out.
 func (f *flow) removeLocked(c *call) {
 	l := f.line
 	f.calls.remove(c)

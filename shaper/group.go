@@ -184,7 +184,11 @@ func (g *Group[K]) AllowN(key K, cost int) bool {
 	}
 	defer sh.release(key, m)
 	a := ask{cost: int64(cost)}
-	return m.weigh(&a) == nil && m.flow.allow(now, a)
+	if err := m.weigh(&a); err != nil {
+		_ = sh.refuse(err, cost) // counts it
+		return false
+	}
+	return m.flow.allow(now, a)
 }
 
 // Delay is [Shaper.Delay] for the key. Asking makes no key.

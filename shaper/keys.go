@@ -37,7 +37,7 @@ func newKeys() *keys {
 	return &keys{
 		free: keyHeap{in: 0, before: goesBefore},
 		blocked: keyHeap{in: 1, before: func(a, b *flow) bool {
-			return a.until < b.until || a.until == b.until && a.calls.head.seq < b.calls.head.seq
+			return a.until < b.until || a.until == b.until && a.calls.head.before(b.calls.head)
 		}},
 		crowd: keyHeap{in: 2, before: hasMoreRoom},
 	}
@@ -54,13 +54,13 @@ func goesBefore(a, b *flow) bool {
 	case a.from != b.from:
 		return a.from < b.from
 	}
-	return c.seq < d.seq
+	return c.before(d)
 }
 
 // hasMoreRoom is the rule for the key that has to give room away.
 func hasMoreRoom(a, b *flow) bool {
 	more, less := int64(a.calls.len)*b.weight, int64(b.calls.len)*a.weight
-	return more > less || more == less && a.calls.head.seq < b.calls.head.seq
+	return more > less || more == less && a.calls.head.before(b.calls.head)
 }
 
 // chooseLocked finds the key whose head is next.
@@ -126,7 +126,7 @@ func (l *line) placeLocked(f *flow, now time.Time, m move) {
 	q.crowd.put(f, f.calls.head != nil)
 	q.blocked.put(f, f.state == blocked && f.until != never)
 	if q.fair != nil {
-		l.shareLocked(f, now, at, was, m)
+		l.shareLocked(f, at, was, m)
 		return
 	}
 	if f.state == free {
@@ -154,17 +154,10 @@ func (f *flow) rankLocked() {
 	f.rank = laterBy(f.from, f.calls.rule.lead(int(c.class)))
 }
 
-// recountLocked is called when a call has joined or gone that is not the head of its key.
-func (l *line) recountLocked(f *flow) {
-	if l.keys != nil {
-		l.keys.crowd.put(f, true)
-	}
-}
-
 // joinedLocked is called when a call has joined a key.
 func (l *line) joinedLocked(f *flow, c *call, now time.Time) {
 	if f.calls.head != c {
-		l.recountLocked(f)
+		l.behindLocked(f, c, true)
 		return
 	}
 	l.placeLocked(f, now, changed)
@@ -233,7 +226,7 @@ func (l *line) shareOutLocked(now time.Time) {
 	if q.fair != nil {
 		return
 	}
-	q.fair = new(fair.Sharing[flow])
+	q.fair = fair.New[flow]()
 	l.repaceLocked()
 	l.advanceLocked(now)
 	for _, f := range append([]*flow(nil), q.free.keys...) {

@@ -24,12 +24,12 @@ type line struct {
 	time   timeline
 	limits // of all calls
 
-	first    *flow // of the calls that are under no other limits
-	head     *flow // that whose call is next; nil if there is none that its key allows
-	keys     *keys // nil: there is one
-	len      int   // calls that wait
-	units    int64 // their costs
-	seq      uint64
+	first    *flow           // of the calls that are under no other limits
+	head     *flow           // that whose call is next; nil if there is none that its key allows
+	keys     *keys           // nil: there is one
+	len      int             // calls that wait
+	units    int64           // their costs
+	seq      uint32          // of the latest call
 	refusals map[*call]error // of calls that waited and do not know yet
 	answers  answers
 

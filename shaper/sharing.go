@@ -2,21 +2,45 @@ package shaper
 
 import "time"
 
-// shareLocked puts a key where it belongs in the fair sharing of the line.
-func (l *line) shareLocked(f *flow, now, at time.Time, was keyState, m move) {
-	s := l.keys.fair
+// shareLocked puts a flow where it belongs in the fair sharing of the line. It became free at
+// the given time, if it was not before.
+func (l *line) shareLocked(f *flow, at time.Time, was keyState, m move) {
+	s, c := l.keys.fair, f.calls.head
 	switch {
 	case f.state != free && was == free:
-		s.Dry(&f.tags)
+		s.Dry(&f.tags, m == left)
 	case f.state != free:
 	case was != free:
 		l.advanceLocked(at)
-		s.Join(&f.tags, f.calls.head.cost, f.weight, f.calls.head.seq)
+		s.Join(&f.tags, c.cost, f.calls.units, f.weight, uint64(c.seq))
 	case m == left:
-		s.Succeed(&f.tags, f.calls.head.cost, f.weight, f.calls.head.seq)
+		s.Succeed(&f.tags, c.cost, f.calls.units-c.cost, f.weight, c.entered, uint64(c.seq))
 	default:
-		s.Replace(&f.tags, f.calls.head.cost, f.calls.head.seq)
+		s.Replace(&f.tags, c.cost, uint64(c.seq))
 	}
+}
+
+// behindLocked notes a call that has come, or gone, behind the head of its flow.
+func (l *line) behindLocked(f *flow, c *call, came bool) {
+	if l.keys == nil {
+		return
+	}
+	l.keys.crowd.put(f, true)
+	switch s := l.keys.fair; {
+	case s == nil || f.state != free:
+	case came:
+		s.Grow(&f.tags, c.cost)
+	default:
+		s.Shrink(&f.tags, c.cost)
+	}
+}
+
+// virtualLocked returns the virtual time, 0 where no weights are set.
+func (l *line) virtualLocked() int64 {
+	if l.keys == nil || l.keys.fair == nil {
+		return 0
+	}
+	return l.keys.fair.V()
 }
 
 // leftLocked notes in the sharing what a key's head, or a newcomer, has taken by leaving.
@@ -59,9 +83,9 @@ func (l *line) passedByLocked(f *flow, cost int64) {
 	if l.keys != nil && l.keys.fair != nil {
 		s := l.keys.fair
 		l.seq++
-		s.Join(&f.tags, cost, f.weight, l.seq)
+		s.Join(&f.tags, cost, cost, f.weight, uint64(l.seq))
 		s.Left(&f.tags, cost)
-		s.Dry(&f.tags)
+		s.Dry(&f.tags, true)
 	}
 }
 
