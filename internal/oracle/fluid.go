@@ -39,19 +39,21 @@ type Fluid struct {
 // A FluidKey is one key of the fluid.
 type FluidKey struct {
 	weight  *big.Rat
-	later   *big.Rat // the weight from boundary on; nil: none
+	later   []reweighing // in the order of from
 	calls   []*FluidCall
 	blocked bool
 
-	boundary *big.Rat // of the service of the key
-	left     *big.Rat // the costs of what left and was charged
-	waiting  *big.Rat // the costs of what waits
-	service  *big.Rat
-	curve    []served // how service grew
-	floor    *big.Rat // the level before which no call is finished; nil: none, or reached
-	floorAt  served   // when the last floor was reached
-	owed     *big.Rat // units of charges that the fluid has not served
+	left    *big.Rat // the costs of what left and was charged
+	waiting *big.Rat // the costs of what waits
+	service *big.Rat
+	curve   []served // how service grew
+	floor   *big.Rat // the level before which no call is finished; nil: none, or reached
+	floorAt served   // when the last floor was reached
+	owed    *big.Rat // units of charges that the fluid has not served
 }
+
+// A reweighing is a weight that counts from this much service of the key on.
+type reweighing struct{ from, weight *big.Rat }
 
 // served is a point of a curve: at this reading of the clock the service was this much.
 type served struct {
@@ -80,7 +82,7 @@ func NewFluid(interval *big.Rat, burst int64) *Fluid {
 // NewKey adds a key of the given weight.
 func (f *Fluid) NewKey(weight int64) *FluidKey {
 	k := &FluidKey{
-		weight: Instant(weight), boundary: new(big.Rat), left: new(big.Rat), waiting: new(big.Rat),
+		weight: Instant(weight), left: new(big.Rat), waiting: new(big.Rat),
 		service: new(big.Rat), owed: new(big.Rat),
 	}
 	f.keys = append(f.keys, k)
@@ -134,13 +136,14 @@ func (f *Fluid) Unblock(t *big.Rat, k *FluidKey) {
 // SetWeight gives the key a weight at t, from the call after its head on.
 func (f *Fluid) SetWeight(t *big.Rat, k *FluidKey, weight int64) {
 	f.Advance(t)
-	if k.later == nil {
-		k.boundary = k.left
-		if len(k.calls) > 0 && !k.blocked {
-			k.boundary = sum(k.left, Instant(k.calls[0].Cost))
-		}
+	from := k.left
+	if len(k.calls) > 0 && !k.blocked {
+		from = sum(k.left, Instant(k.calls[0].Cost))
 	}
-	k.later = Instant(weight)
+	if n := len(k.later); n > 0 && k.later[n-1].from.Cmp(from) >= 0 {
+		k.later = k.later[:n-1]
+	}
+	k.later = append(k.later, reweighing{from, Instant(weight)})
 	k.reweigh()
 }
 
@@ -151,7 +154,7 @@ func (f *Fluid) SetInterval(t, interval *big.Rat) {
 }
 
 // Hold lets the fluid stand still from t until the given instant, and the clock that
-// measures lateness with it. The bucket holds then what the first call takes that leaves.
+// measures lateness with it. What the bucket held is lost.
 func (f *Fluid) Hold(t, until *big.Rat) {
 	f.Advance(t)
 	f.openAt, f.reopened = latest(f.openAt, until), true
@@ -165,8 +168,8 @@ func (f *Fluid) Charge(t *big.Rat, k *FluidKey, cost int64) {
 	f.Advance(t)
 	units := Instant(cost)
 	k.left, k.owed, f.charged = sum(k.left, units), sum(k.owed, units), sum(f.charged, units)
-	if k.later != nil {
-		k.boundary = sum(k.boundary, units)
+	for i := range k.later {
+		k.later[i].from = sum(k.later[i].from, units)
 	}
 	k.settleOwed()
 }
@@ -178,15 +181,31 @@ func (f *Fluid) Leave(t *big.Rat, c *FluidCall) *big.Rat {
 	k := c.Key
 	var late *big.Rat
 	f.change(k, func() {
-		if f.reopened && f.now.Cmp(f.openAt) >= 0 {
-			f.reopened = false
-			f.tokens = earliest(f.burst, sum(f.tokens, Instant(c.Cost)))
-		}
 		k.left = sum(k.left, Instant(c.Cost))
+		f.reopen(c.Cost)
 		late = f.late(k)
 		c.remove()
 	})
 	return late
+}
+
+// reopen lets the fluid catch up with the first call that leaves behind a hold: the account
+// gave it units that it had not held back for the fluid.
+func (f *Fluid) reopen(cost int64) {
+	if !f.reopened {
+		return
+	}
+	f.reopened = false
+	behind := new(big.Rat)
+	for _, k := range f.keys {
+		behind.Add(behind, less(k.left, k.service))
+	}
+	if debt := less(Instant(cost), f.burst); debt.Sign() > 0 {
+		behind.Sub(behind, debt) // what a cost above the burst owes
+	}
+	if behind.Sign() > 0 {
+		f.tokens = earliest(f.burst, sum(f.tokens, behind))
+	}
 }
 
 // late returns how late it is for the call of a key that left last.
@@ -217,16 +236,13 @@ func (f *Fluid) change(k *FluidKey, by func()) {
 		k.runDry()
 	case before == nil || before == k.calls[0] || k.blocked || left != k.left:
 	default:
-		end := sum(k.left, Instant(before.Cost))
-		if togo := less(end, k.service); togo.Sign() > 0 {
-			floor := sum(f.level, over(togo, k.weight))
+		if rise := k.rise(sum(k.left, Instant(before.Cost))); rise.Sign() > 0 {
+			floor := sum(f.level, rise)
 			if k.floor == nil || k.floor.Cmp(floor) < 0 {
 				k.floor = floor
 			}
 		}
-		if k.later != nil {
-			k.boundary = sum(k.left, Instant(k.calls[0].Cost))
-		}
+		k.moveWeights(sum(k.left, Instant(before.Cost)), sum(k.left, Instant(k.calls[0].Cost)))
 	}
 	k.forgo()
 	k.reweigh()
@@ -235,11 +251,37 @@ func (f *Fluid) change(k *FluidKey, by func()) {
 // runDry takes the head's place from the key: the next call is a newcomer's.
 func (k *FluidKey) runDry() {
 	k.floor, k.floorAt = nil, served{}
-	if k.later != nil {
-		k.boundary = k.left
+	for i := range k.later {
+		k.later[i].from = earliest(k.later[i].from, k.left)
 	}
 	k.forgo()
 	k.reweigh()
+}
+
+// moveWeights lets the weights that were to count behind a head count behind the one that
+// has taken its place.
+func (k *FluidKey) moveWeights(from, to *big.Rat) {
+	for i := range k.later {
+		if k.later[i].from.Cmp(from) == 0 {
+			k.later[i].from = to
+		}
+	}
+}
+
+// rise returns by how much the level rises until the service of the key is this much.
+func (k *FluidKey) rise(service *big.Rat) *big.Rat {
+	all, at, weight := new(big.Rat), k.service, k.weight
+	for _, l := range k.later {
+		if l.from.Cmp(service) >= 0 {
+			break
+		}
+		if l.from.Cmp(at) > 0 {
+			all = sum(all, over(less(l.from, at), weight))
+			at = l.from
+		}
+		weight = l.weight
+	}
+	return sum(all, over(less(service, at), weight))
 }
 
 // forgo ends the claim of a key to service that none of its calls is there for.
@@ -285,8 +327,8 @@ func (k *FluidKey) reached(service *big.Rat) (served, bool) {
 }
 
 func (k *FluidKey) reweigh() {
-	if k.later != nil && k.service.Cmp(k.boundary) >= 0 {
-		k.weight, k.later = k.later, nil
+	for len(k.later) > 0 && k.service.Cmp(k.later[0].from) >= 0 {
+		k.weight, k.later = k.later[0].weight, k.later[1:]
 	}
 }
 
@@ -353,8 +395,8 @@ func (f *Fluid) next(amount *big.Rat) (weights, step *big.Rat) {
 		}
 		weights = sum(weights, k.weight)
 		until(over(backlog, k.weight))
-		if k.later != nil {
-			until(over(less(k.boundary, k.service), k.weight))
+		if len(k.later) > 0 {
+			until(over(less(k.later[0].from, k.service), k.weight))
 		}
 	}
 	if weights == nil {

@@ -3,8 +3,8 @@ package discipline
 import "math/big"
 
 // EEVDF serves, of the keys whose tag S the fluid has reached, the one with the least tag
-// F. V is the fluid's virtual time. The line's own V counts units only: the fluid has
-// served what has left and what stands unused in the account, as far as it had a backlog.
+// F. V is the fluid's virtual time. It has a bucket of its own: it serves as fast as the
+// account would, as long as it has a backlog.
 //
 // A key's head sits on a seat: its S, its weight, and the F that no call may go below.
 // A call that takes the place of a head that went without leaving takes its seat.
@@ -24,16 +24,18 @@ type EEVDF struct {
 	ForgetOnDry  bool // a key leaves the sum when nothing of it waits
 	ChargeNobody bool // a charge is in no key's chain
 
-	line *Line
-	v    *big.Rat
-	lead *big.Rat // how many units the fluid has served that have not left
-	tags []tags
+	line   *Line
+	v      *big.Rat
+	unused *big.Rat // what the fluid's own bucket holds
+	unpaid *big.Rat // what has left and is not paid
+	tags   []tags
 }
 
 // tags are those of one key.
 type tags struct {
 	seated       bool
 	s, f, weight *big.Rat
+	last         *big.Rat // the weight of the call before
 	floor        *big.Rat // nil: none
 	chain        *big.Rat // where the next call starts at the earliest
 	entered      map[*Call]*big.Rat
@@ -41,59 +43,117 @@ type tags struct {
 
 // New returns the rule for a line.
 func (e EEVDF) New(l *Line) Rule {
-	e.line, e.v, e.lead = l, new(big.Rat), new(big.Rat)
+	e.line, e.v, e.unused, e.unpaid = l, new(big.Rat), big.NewRat(l.Burst, 1), new(big.Rat)
 	for range l.Keys {
-		e.tags = append(e.tags, tags{chain: new(big.Rat), entered: map[*Call]*big.Rat{}})
+		e.tags = append(e.tags, tags{last: big.NewRat(1, 1), chain: new(big.Rat), entered: map[*Call]*big.Rat{}})
 	}
 	return &e
 }
 
-// Sync lets V run on.
-func (e *EEVDF) Sync(unused *big.Rat) {
+// Elapsed lets V run on.
+func (e *EEVDF) Elapsed(units *big.Rat) {
 	if e.StepClock {
 		return
 	}
 	if e.DebtClock {
-		unused = new(big.Rat).Sub(unused, big.NewRat(e.line.Burst, 1))
+		paid := least(units, e.unpaid)
+		e.unpaid = new(big.Rat).Sub(e.unpaid, paid)
+		e.run(paid)
+		return
 	}
-	e.run(new(big.Rat).Sub(unused, e.lead))
+	unused := e.run(new(big.Rat).Add(e.unused, units))
+	e.unused = least(unused, big.NewRat(e.line.Burst, 1))
 }
 
-// run lets the fluid serve so many units, or as many as there are.
-func (e *EEVDF) run(units *big.Rat) {
+// Held takes what stands unused from the fluid, too.
+func (e *EEVDF) Held() { e.unused = new(big.Rat) }
+
+// Reopened lets the fluid catch up with the first call behind a hold.
+func (e *EEVDF) Reopened(cost int64) {
+	behind := big.NewRat(min(cost, e.line.Burst), 1)
+	for _, k := range e.line.Keys {
+		behind.Sub(behind, e.ahead(k))
+	}
+	if behind.Sign() > 0 {
+		e.unused = least(behind.Add(behind, e.unused), big.NewRat(e.line.Burst, 1))
+	}
+}
+
+// ahead returns how many units of a key the fluid has served that have not left.
+func (e *EEVDF) ahead(k *Key) *big.Rat {
+	t := &e.tags[k.ID]
+	units := func(from, to, weight *big.Rat) *big.Rat {
+		d := new(big.Rat).Sub(to, from)
+		return d.Mul(d, weight)
+	}
+	if !t.seated {
+		return units(t.chain, least(e.v, t.chain), t.last)
+	}
+	if e.v.Cmp(t.s) < 0 {
+		return units(t.s, e.v, t.last)
+	}
+	end := e.after(t, k.Head().Cost)
+	n := units(t.s, least(e.v, end), t.weight)
+	if e.v.Cmp(end) > 0 {
+		n.Add(n, units(end, least(e.v, e.end(k)), big.NewRat(k.Weight, 1)))
+	}
+	return n
+}
+
+func least(a, b *big.Rat) *big.Rat {
+	if b.Cmp(a) < 0 {
+		return b
+	}
+	return a
+}
+
+// run lets the fluid serve so many units, or as many as there are. It returns the rest.
+func (e *EEVDF) run(units *big.Rat) *big.Rat {
 	for units.Sign() > 0 {
-		weights, least := new(big.Rat), (*big.Rat)(nil)
+		weights, rise := new(big.Rat), (*big.Rat)(nil)
 		for _, k := range e.line.Keys {
-			end := e.end(k)
+			weight, end := e.stretch(k)
 			if end.Cmp(e.v) <= 0 {
 				continue
 			}
-			weights.Add(weights, e.sumWeight(k))
-			if least == nil || end.Cmp(least) < 0 {
-				least = end
+			weights.Add(weights, weight)
+			if togo := new(big.Rat).Sub(end, e.v); rise == nil || togo.Cmp(rise) < 0 {
+				rise = togo
 			}
 		}
-		if least == nil {
-			return
+		if rise == nil {
+			return units
 		}
-		step := new(big.Rat).Sub(least, e.v)
-		step.Mul(step, weights)
-		if step.Cmp(units) > 0 {
-			step.Set(units)
-		}
+		step := least(new(big.Rat).Mul(rise, weights), units)
 		units = new(big.Rat).Sub(units, step)
-		e.lead = new(big.Rat).Add(e.lead, step)
-		e.v = new(big.Rat).Add(e.v, step.Quo(step, weights))
+		e.v = new(big.Rat).Add(e.v, new(big.Rat).Quo(step, weights))
 	}
+	return units
+}
+
+// stretch returns the weight with which the fluid serves a key, and the V until which it
+// does so. The key is not served if V is there.
+func (e *EEVDF) stretch(k *Key) (weight, until *big.Rat) {
+	t := &e.tags[k.ID]
+	if !t.seated {
+		if e.ForgetOnDry {
+			return nil, new(big.Rat)
+		}
+		return t.last, t.chain
+	}
+	if t.s.Cmp(e.v) > 0 {
+		return t.last, t.s
+	}
+	if end := e.after(t, k.Head().Cost); end.Cmp(e.v) > 0 {
+		return t.weight, end
+	}
+	return big.NewRat(k.Weight, 1), e.end(k)
 }
 
 // end is the tag of the last of all calls of a key.
 func (e *EEVDF) end(k *Key) *big.Rat {
 	t := &e.tags[k.ID]
 	if !t.seated {
-		if e.ForgetOnDry {
-			return new(big.Rat)
-		}
 		return t.chain
 	}
 	end := e.after(t, k.Head().Cost)
@@ -104,15 +164,6 @@ func (e *EEVDF) end(k *Key) *big.Rat {
 		end = new(big.Rat).Add(end, big.NewRat(c.Cost, k.Weight))
 	}
 	return end
-}
-
-// sumWeight is the weight with which a key counts now.
-func (e *EEVDF) sumWeight(k *Key) *big.Rat {
-	t := &e.tags[k.ID]
-	if t.weight == nil || t.seated && e.after(t, k.Head().Cost).Cmp(e.v) <= 0 || !t.seated && t.chain.Cmp(e.v) <= 0 {
-		return big.NewRat(k.Weight, 1)
-	}
-	return t.weight
 }
 
 // after is the tag at which a call of this cost ends that starts where the seat does.
@@ -199,11 +250,11 @@ func (e *EEVDF) Gone(c *Call, wasHead bool) {
 func (e *EEVDF) Left(c *Call) {
 	t := &e.tags[c.Key.ID]
 	delete(t.entered, c)
-	t.chain = e.after(t, c.Cost)
+	t.chain, t.last = e.after(t, c.Cost), t.weight
 	if e.ChainFloor {
 		t.chain = t.f
 	}
-	e.lead = new(big.Rat).Sub(e.lead, big.NewRat(c.Cost, 1))
+	e.unpaid = new(big.Rat).Add(e.unpaid, big.NewRat(c.Cost, 1))
 	e.sit(c.Key)
 	if e.StepClock {
 		e.run(big.NewRat(c.Cost, 1))
@@ -228,7 +279,7 @@ func (e *EEVDF) empty() {
 // Charged is told of units that left without asking.
 func (e *EEVDF) Charged(k *Key, units int64) {
 	t := &e.tags[k.ID]
-	e.lead = new(big.Rat).Sub(e.lead, big.NewRat(units, 1))
+	e.unpaid = new(big.Rat).Add(e.unpaid, big.NewRat(units, 1))
 	if e.ChargeNobody {
 		return
 	}
@@ -249,8 +300,7 @@ func (e *EEVDF) Charged(k *Key, units int64) {
 	if t.chain.Cmp(e.v) < 0 {
 		t.chain = e.v
 	}
-	t.chain = new(big.Rat).Add(t.chain, d)
-	t.weight = weight
+	t.chain, t.last = new(big.Rat).Add(t.chain, d), weight
 }
 
 // Blocked is told that a key's own limits forbid its head.

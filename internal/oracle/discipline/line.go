@@ -43,10 +43,12 @@ func (k *Key) Head() *Call {
 	return k.Calls[0]
 }
 
-// A Rule says who is next. It is told every event after it has come. Sync comes
-// before every one, with the units that stand unused in the account now.
+// A Rule says who is next. It is told every event after it has come, and before it how
+// many units came into the account since the event before.
 type Rule interface {
-	Sync(unused *big.Rat)
+	Elapsed(units *big.Rat)
+	Held()               // the account is held, and what stands unused in it is lost
+	Reopened(cost int64) // a call of this cost is the first to leave after a hold
 	Joined(c *Call)
 	Gone(c *Call, wasHead bool) // c went without leaving
 	Left(c *Call)
@@ -70,6 +72,7 @@ type Line struct {
 	Worst    *big.Rat // by how many units a call left late
 
 	now, tat, openAt int64
+	synced           int64
 	reopening        bool
 	seq              int
 	departed         func(k *Key) // a key's own limits may forbid its next call
@@ -89,20 +92,14 @@ func NewLine(weights []int64, burst, overtake int64, rule func(*Line) Rule) *Lin
 
 func (l *Line) at() *big.Rat { return oracle.Instant(l.now) }
 
-// unused returns the units that stand unused in the account.
-func (l *Line) unused() *big.Rat {
-	if l.now < l.openAt {
-		return new(big.Rat)
+func (l *Line) sync() {
+	if from := max(l.synced, l.openAt); l.now > from {
+		l.Rule.Elapsed(big.NewRat(l.now-from, tick))
+	} else {
+		l.Rule.Elapsed(new(big.Rat))
 	}
-	u := big.NewRat(max(0, l.tat-l.now), tick)
-	u.Sub(oracle.Instant(l.Burst), u)
-	if since := big.NewRat(l.now-l.openAt, tick); l.reopening && since.Cmp(u) < 0 {
-		return since // the first call behind a hold forfeits what was unused before
-	}
-	return u
+	l.synced = l.now
 }
-
-func (l *Line) sync() { l.Rule.Sync(l.unused()) }
 
 // Advance lets calls leave until the given instant, each when it is due.
 func (l *Line) Advance(t int64) {
@@ -140,7 +137,7 @@ func (l *Line) leave(c *Call) {
 	if l.reopening {
 		l.reopening = false
 		l.tat = max(l.tat, l.openAt+(l.Burst-min(c.Cost, l.Burst))*tick)
-		l.sync()
+		l.Rule.Reopened(c.Cost)
 	}
 	l.tat = max(l.tat, l.now) + c.Cost*tick
 	c.drop()
@@ -231,6 +228,7 @@ func (l *Line) Reweigh(k *Key, weight int64) {
 func (l *Line) Hold(until int64) {
 	l.sync()
 	l.openAt, l.reopening = max(l.openAt, until), true
+	l.Rule.Held()
 	l.Fluid.Hold(l.at(), oracle.Instant(l.openAt))
 }
 

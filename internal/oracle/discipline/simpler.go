@@ -8,7 +8,9 @@ import (
 // nothing is a rule that takes no notice of events.
 type nothing struct{ line *Line }
 
-func (nothing) Sync(*big.Rat)       {}
+func (nothing) Elapsed(*big.Rat)    {}
+func (nothing) Held()               {}
+func (nothing) Reopened(int64)      {}
 func (nothing) Joined(*Call)        {}
 func (nothing) Gone(*Call, bool)    {}
 func (nothing) Left(*Call)          {}
