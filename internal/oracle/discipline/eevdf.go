@@ -1,0 +1,364 @@
+package discipline
+
+import "math/big"
+
+// EEVDF serves, of the keys whose tag S the fluid has reached, the one with the least tag
+// F. V is the fluid's virtual time. It has a bucket of its own: it serves as fast as the
+// account would, as long as it has a backlog.
+//
+// A key's head sits on a seat: its S, its weight, and the F that no call may go below.
+// A call that takes the place of a head that went without leaving takes its seat.
+//
+// The fields that are bools are simpler rules, each of which breaks the promise.
+type EEVDF struct {
+	LateStart    bool // S is max(V, F) when the call becomes head, not V when it entered
+	StepClock    bool // V moves at departures only, by what left
+	DebtClock    bool // V runs by what has left and is paid, and not by what stands unused
+	ResetEmpty   bool // an empty line starts anew
+	Retag        bool // a new weight changes the tags of the head
+	NoFloor      bool // a successor's F may be less than that of the head that went
+	FreshSeat    bool // a successor starts at V
+	KeepBlocked  bool // a blocked head keeps its tags, and its key stays in the sum
+	ChainFloor   bool // the next call starts at F, also where the floor raised it
+	AnyStart     bool // S does not matter (weighted fair queueing)
+	ForgetOnDry  bool // a key leaves the sum when nothing of it waits
+	ChargeNobody bool // a charge is in no key's chain
+
+	line   *Line
+	v      *big.Rat
+	unused *big.Rat // what the fluid's own bucket holds
+	unpaid *big.Rat // what has left and is not paid
+	tags   []tags
+}
+
+// tags are those of one key.
+type tags struct {
+	seated       bool
+	s, f, weight *big.Rat
+	last         *big.Rat // the weight of the call before
+	floor        *big.Rat // nil: none
+	chain        *big.Rat // where the next call starts at the earliest
+	entered      map[*Call]*big.Rat
+}
+
+// New returns the rule for a line.
+func (e EEVDF) New(l *Line) Rule {
+	e.line, e.v, e.unused, e.unpaid = l, new(big.Rat), big.NewRat(l.Burst, 1), new(big.Rat)
+	for range l.Keys {
+		e.tags = append(e.tags, tags{last: big.NewRat(1, 1), chain: new(big.Rat), entered: map[*Call]*big.Rat{}})
+	}
+	return &e
+}
+
+// Elapsed lets V run on.
+func (e *EEVDF) Elapsed(units *big.Rat) {
+	if e.StepClock {
+		return
+	}
+	if e.DebtClock {
+		paid := least(units, e.unpaid)
+		e.unpaid = new(big.Rat).Sub(e.unpaid, paid)
+		e.run(paid)
+		return
+	}
+	unused := e.run(new(big.Rat).Add(e.unused, units))
+	e.unused = least(unused, big.NewRat(e.line.Burst, 1))
+}
+
+// Held takes what stands unused from the fluid, too.
+func (e *EEVDF) Held() { e.unused = new(big.Rat) }
+
+// Reopened lets the fluid catch up with the first call behind a hold.
+func (e *EEVDF) Reopened(cost int64) {
+	behind := big.NewRat(min(cost, e.line.Burst), 1)
+	for _, k := range e.line.Keys {
+		behind.Sub(behind, e.ahead(k))
+	}
+	if behind.Sign() > 0 {
+		e.unused = least(behind.Add(behind, e.unused), big.NewRat(e.line.Burst, 1))
+	}
+}
+
+// ahead returns how many units of a key the fluid has served that have not left.
+func (e *EEVDF) ahead(k *Key) *big.Rat {
+	t := &e.tags[k.ID]
+	units := func(from, to, weight *big.Rat) *big.Rat {
+		d := new(big.Rat).Sub(to, from)
+		return d.Mul(d, weight)
+	}
+	if !t.seated {
+		return units(t.chain, least(e.v, t.chain), t.last)
+	}
+	if e.v.Cmp(t.s) < 0 {
+		return units(t.s, e.v, t.last)
+	}
+	end := e.after(t, k.Head().Cost)
+	n := units(t.s, least(e.v, end), t.weight)
+	if e.v.Cmp(end) > 0 {
+		n.Add(n, units(end, least(e.v, e.end(k)), big.NewRat(k.Weight, 1)))
+	}
+	return n
+}
+
+func least(a, b *big.Rat) *big.Rat {
+	if b.Cmp(a) < 0 {
+		return b
+	}
+	return a
+}
+
+// run lets the fluid serve so many units, or as many as there are. It returns the rest.
+func (e *EEVDF) run(units *big.Rat) *big.Rat {
+	for units.Sign() > 0 {
+		weights, rise := new(big.Rat), (*big.Rat)(nil)
+		for _, k := range e.line.Keys {
+			weight, end := e.stretch(k)
+			if end.Cmp(e.v) <= 0 {
+				continue
+			}
+			weights.Add(weights, weight)
+			if togo := new(big.Rat).Sub(end, e.v); rise == nil || togo.Cmp(rise) < 0 {
+				rise = togo
+			}
+		}
+		if rise == nil {
+			return units
+		}
+		step := least(new(big.Rat).Mul(rise, weights), units)
+		units = new(big.Rat).Sub(units, step)
+		e.v = new(big.Rat).Add(e.v, new(big.Rat).Quo(step, weights))
+	}
+	return units
+}
+
+// stretch returns the weight with which the fluid serves a key, and the V until which it
+// does so. The key is not served if V is there.
+func (e *EEVDF) stretch(k *Key) (weight, until *big.Rat) {
+	t := &e.tags[k.ID]
+	if !t.seated {
+		if e.ForgetOnDry {
+			return nil, new(big.Rat)
+		}
+		return t.last, t.chain
+	}
+	if t.s.Cmp(e.v) > 0 {
+		return t.last, t.s
+	}
+	if end := e.after(t, k.Head().Cost); end.Cmp(e.v) > 0 {
+		return t.weight, end
+	}
+	return big.NewRat(k.Weight, 1), e.end(k)
+}
+
+// end is the tag of the last of all calls of a key.
+func (e *EEVDF) end(k *Key) *big.Rat {
+	t := &e.tags[k.ID]
+	if !t.seated {
+		return t.chain
+	}
+	end := e.after(t, k.Head().Cost)
+	for _, c := range k.Calls[1:] {
+		if at := t.entered[c]; at.Cmp(end) > 0 {
+			end = at
+		}
+		end = new(big.Rat).Add(end, big.NewRat(c.Cost, k.Weight))
+	}
+	return end
+}
+
+// after is the tag at which a call of this cost ends that starts where the seat does.
+func (e *EEVDF) after(t *tags, cost int64) *big.Rat {
+	d := big.NewRat(cost, 1)
+	return d.Quo(d, t.weight).Add(d, t.s)
+}
+
+// sit gives the key's head its tags.
+func (e *EEVDF) sit(k *Key) {
+	t := &e.tags[k.ID]
+	t.seated = false
+	head := k.Head()
+	if head == nil {
+		t.floor = nil
+		return
+	}
+	if k.Blocked && !e.KeepBlocked {
+		return
+	}
+	start := t.entered[head]
+	if e.LateStart {
+		start = e.v
+	}
+	if start.Cmp(t.chain) < 0 {
+		start = t.chain
+	}
+	t.seated, t.s, t.weight = true, start, big.NewRat(k.Weight, 1)
+	e.finish(t, head)
+}
+
+func (e *EEVDF) finish(t *tags, c *Call) {
+	t.f = e.after(t, c.Cost)
+	if t.floor != nil && t.f.Cmp(t.floor) < 0 {
+		t.f = t.floor
+	}
+}
+
+// reseat gives the seat of a head that did not leave to the head that there is now.
+func (e *EEVDF) reseat(k *Key) {
+	t := &e.tags[k.ID]
+	if !e.NoFloor {
+		t.floor = t.f
+	}
+	if e.FreshSeat {
+		t.chain = t.s
+		t.entered[k.Head()] = e.v
+		e.sit(k)
+		return
+	}
+	e.finish(t, k.Head())
+}
+
+// Joined is told of a new call.
+func (e *EEVDF) Joined(c *Call) {
+	k := c.Key
+	t := &e.tags[k.ID]
+	t.entered[c] = e.v
+	switch {
+	case k.Head() != c:
+	case !t.seated:
+		e.sit(k)
+	default:
+		e.reseat(k)
+	}
+}
+
+// Gone is told of a call that does not leave.
+func (e *EEVDF) Gone(c *Call, wasHead bool) {
+	t := &e.tags[c.Key.ID]
+	delete(t.entered, c)
+	switch {
+	case !wasHead || !t.seated:
+	case len(c.Key.Calls) == 0:
+		t.chain = t.s
+		e.sit(c.Key)
+	default:
+		e.reseat(c.Key)
+	}
+	e.empty()
+}
+
+// Left is told of a departure.
+func (e *EEVDF) Left(c *Call) {
+	t := &e.tags[c.Key.ID]
+	delete(t.entered, c)
+	t.chain, t.last = e.after(t, c.Cost), t.weight
+	if e.ChainFloor {
+		t.chain = t.f
+	}
+	e.unpaid = new(big.Rat).Add(e.unpaid, big.NewRat(c.Cost, 1))
+	e.sit(c.Key)
+	if e.StepClock {
+		e.run(big.NewRat(c.Cost, 1))
+	}
+	e.empty()
+}
+
+func (e *EEVDF) empty() {
+	if !e.ResetEmpty {
+		return
+	}
+	for _, k := range e.line.Keys {
+		if k.Head() != nil {
+			return
+		}
+	}
+	for i := range e.tags {
+		e.tags[i].chain = e.v
+	}
+}
+
+// Charged is told of units that left without asking.
+func (e *EEVDF) Charged(k *Key, units int64) {
+	t := &e.tags[k.ID]
+	e.unpaid = new(big.Rat).Add(e.unpaid, big.NewRat(units, 1))
+	if e.ChargeNobody {
+		return
+	}
+	weight := t.weight
+	if !t.seated {
+		weight = big.NewRat(k.Weight, 1)
+	}
+	d := big.NewRat(units, 1)
+	d.Quo(d, weight)
+	if t.seated {
+		t.s = new(big.Rat).Add(t.s, d)
+		t.f = new(big.Rat).Add(t.f, d)
+		if t.floor != nil {
+			t.floor = new(big.Rat).Add(t.floor, d)
+		}
+		return
+	}
+	if t.chain.Cmp(e.v) < 0 {
+		t.chain = e.v
+	}
+	t.chain, t.last = new(big.Rat).Add(t.chain, d), weight
+}
+
+// Blocked is told that a key's own limits forbid its head.
+func (e *EEVDF) Blocked(k *Key) {
+	t := &e.tags[k.ID]
+	if !t.seated || e.KeepBlocked {
+		return
+	}
+	t.chain, t.seated, t.floor = t.s, false, nil
+}
+
+// Unblocked is told that they allow it.
+func (e *EEVDF) Unblocked(k *Key) {
+	t := &e.tags[k.ID]
+	if t.seated {
+		return
+	}
+	for _, c := range k.Calls {
+		t.entered[c] = e.v
+	}
+	e.sit(k)
+}
+
+// Reweighed is told of a new weight.
+func (e *EEVDF) Reweighed(k *Key) {
+	t := &e.tags[k.ID]
+	if e.Retag && t.seated {
+		t.weight = big.NewRat(k.Weight, 1)
+		e.finish(t, k.Head())
+	}
+}
+
+// Next returns the key that goes next.
+func (e *EEVDF) Next() *Key {
+	var best *Key
+	for _, k := range e.line.Keys {
+		if k.Free() && (best == nil || e.sooner(k, best)) {
+			best = k
+		}
+	}
+	return best
+}
+
+// sooner reports whether a goes before b. Of keys that the fluid has not reached, the one
+// goes first that it reaches first.
+func (e *EEVDF) sooner(a, b *Key) bool {
+	s, t := &e.tags[a.ID], &e.tags[b.ID]
+	if !e.AnyStart {
+		early, late := s.s.Cmp(e.v) <= 0, t.s.Cmp(e.v) <= 0
+		if early != late {
+			return early
+		}
+		if o := s.s.Cmp(t.s); !early && o != 0 {
+			return o < 0
+		}
+	}
+	if o := s.f.Cmp(t.f); o != 0 {
+		return o < 0
+	}
+	return before(a.Head(), b.Head()) < 0
+}
