@@ -18,6 +18,7 @@ func (f *flow) charge(cost int64) {
 	l.passLocked(now)
 	if l.gate.open(now) && l.passGate(cost) { // it may be the first behind a gate
 		l.lag.end()
+		l.reopenedLocked(cost)
 	}
 	if f.own != nil && f.own.gate.open(now) {
 		f.own.passGate(cost)

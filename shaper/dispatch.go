@@ -123,6 +123,7 @@ func (f *flow) departLocked(due, now time.Time, cost int64, place bool) {
 	l := f.line
 	if l.leave(due, now, cost, place) {
 		l.lag.end() // nor has a caller come back meanwhile that was late before
+		l.reopenedLocked(cost)
 	}
 	if f.own != nil {
 		f.own.leave(due, now, cost, place)

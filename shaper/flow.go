@@ -137,7 +137,7 @@ func (f *flow) backlogLocked(now time.Time, ahead, cost int64) time.Time {
 func (f *flow) pushLocked(c *call) {
 	l := f.line
 	l.seq++
-	c.seq, c.entered = l.seq, l.virtualLocked()
+	c.seq, c.mark = l.seq, 0
 	f.calls.push(c)
 	l.len++
 	l.units += c.cost

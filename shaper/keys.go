@@ -226,7 +226,11 @@ func (l *line) shareOutLocked(now time.Time) {
 	if q.fair != nil {
 		return
 	}
-	q.fair = fair.New[flow]()
+	burst := int64(1)
+	if l.pacing != nil {
+		burst = l.pacing.Burst()
+	}
+	q.fair = fair.New[flow](burst)
 	l.repaceLocked()
 	l.advanceLocked(now)
 	for _, f := range append([]*flow(nil), q.free.keys...) {

@@ -14,9 +14,9 @@ func (l *line) shareLocked(f *flow, at time.Time, was keyState, m move) {
 		l.advanceLocked(at)
 		s.Join(&f.tags, c.cost, f.calls.units, f.weight, uint64(c.seq))
 	case m == left:
-		s.Succeed(&f.tags, c.cost, f.calls.units-c.cost, f.weight, c.entered, uint64(c.seq))
+		s.Succeed(&f.tags, c.cost, f.calls.units-c.cost, f.weight, c.mark, uint64(c.seq))
 	default:
-		s.Replace(&f.tags, c.cost, uint64(c.seq))
+		s.Replace(&f.tags, c.cost, f.weight, uint64(c.seq))
 	}
 }
 
@@ -29,18 +29,18 @@ func (l *line) behindLocked(f *flow, c *call, came bool) {
 	switch s := l.keys.fair; {
 	case s == nil || f.state != free:
 	case came:
-		s.Grow(&f.tags, c.cost)
+		c.mark = s.Mark(&f.tags)
+		s.Grow(&f.tags, c.cost, f.weight)
 	default:
-		s.Shrink(&f.tags, c.cost)
+		s.Shrink(&f.tags, c.cost, f.weight)
 	}
 }
 
-// virtualLocked returns the virtual time, 0 where no weights are set.
-func (l *line) virtualLocked() int64 {
-	if l.keys == nil || l.keys.fair == nil {
-		return 0
+// reopenedLocked is called when the first call leaves behind a gate.
+func (l *line) reopenedLocked(cost int64) {
+	if l.keys != nil && l.keys.fair != nil {
+		l.keys.fair.Reopened(cost)
 	}
-	return l.keys.fair.V()
 }
 
 // leftLocked notes in the sharing what a key's head, or a newcomer, has taken by leaving.
@@ -95,9 +95,11 @@ func (f *flow) weighLocked(weight int64) {
 	if weight == 0 || weight == f.weight || f.weighted {
 		return
 	}
+	before := f.weight
 	f.weight = weight
-	if f.calls.head != nil {
+	if c := f.calls.head; c != nil {
 		f.line.keys.crowd.put(f, true)
+		f.line.keys.fair.Reweigh(&f.tags, before, weight, f.calls.units-c.cost)
 	}
 }
 

@@ -23,14 +23,15 @@ type heap[O any] struct {
 }
 
 func (h *heap[O]) less(a, b *Flow[O]) bool {
-	switch h.by {
-	case byFinish:
-		return a.finish < b.finish || a.finish == b.finish && a.order < b.order
-	case byStart:
-		return a.start < b.start
-	default:
+	switch {
+	case h.by == byLast:
 		return a.leaves < b.leaves
+	case h.by == byStart && a.start != b.start:
+		return a.start < b.start
+	case a.finish != b.finish:
+		return a.finish < b.finish
 	}
+	return a.order < b.order
 }
 
 // first returns the least, or nil.

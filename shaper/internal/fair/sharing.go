@@ -7,8 +7,9 @@
 // that is at the head of its flow has two tags: the S and F at which the fluid begins and ends
 // to serve it. Of the heads that the fluid has begun with, the one goes next that it ends first.
 //
-// V moves on as time passes, for as long as there are departures that it has not paid for. If
-// no head has been begun with, as calls left in a burst, it pays at once.
+// The fluid has the limit's rate and burst: V moves on as time passes, for as long as there are
+// departures that it has not paid for, and by up to a burst at once. So it is never ahead of
+// what may leave by more than a burst, however late calls leave.
 package fair
 
 import (
@@ -28,17 +29,23 @@ const (
 )
 
 // A Flow is the calls of one owner. The zero Flow but for its Owner has none.
+//
+// Its head sits on a seat: S, a weight, and an F that no call on the seat goes below. A call
+// that takes the place of a head that went without leaving takes its seat.
 type Flow[O any] struct {
 	Owner *O
 
-	start, finish int64  // S and F of the head, or of the call before it
-	last          int64  // F of the last of all its calls, whether they have left or not
-	weight        int64  // of the head
-	order         uint64 // of the head, among equals
-	leaves        int64  // when it may leave the sum: last, or less
-	at            [2]int32
-	waits         bool // it has a head
-	begun         bool // V has reached S of the head
+	start  int64 // S of the head
+	end    int64 // where the next call begins at the earliest
+	finish int64 // F of the head
+	last   int64 // where the fluid ends with all its calls, whether they have left or not
+	leaves int64 // when it is looked whether it leaves the sum: last, or less
+
+	weight int64  // of the head
+	order  uint64 // of the head, among equals
+	at     [2]int32
+	waits  bool // it has a head
+	begun  bool // V has reached S of the head
 }
 
 // A Sharing is the virtual time and the flows that it knows. It pays for departures at once,
@@ -47,7 +54,9 @@ type Sharing[O any] struct {
 	v       int64
 	pending int64 // service that is not in v yet, as it is less than one part for each in the sum
 	sum     int64 // of the weights of the flows that the fluid serves
-	owed    int64 // units that have left and are not served yet, in parts
+	tokens  int64 // service that stands unused, in parts of units
+	burst   int64 // the most of it
+	owed    int64 // what has left and is not paid, in parts of units
 	waiting int   // flows that have a head
 
 	now   time.Duration
@@ -58,9 +67,10 @@ type Sharing[O any] struct {
 	begun, later, served heap[O]
 }
 
-// New returns a Sharing that knows no flow.
-func New[O any]() *Sharing[O] {
-	s := new(Sharing[O])
+// New returns a Sharing that knows no flow, of a limit that has a burst of so many units.
+func New[O any](burst int64) *Sharing[O] {
+	s := &Sharing[O]{burst: min(burst, most) * unit}
+	s.tokens = s.burst
 	s.begun.by, s.later.by, s.served.by = byFinish, byStart, byLast
 	s.served.which = inServed
 	return s
@@ -75,83 +85,91 @@ func (s *Sharing[O]) SetRate(r scheduler.Rate) {
 	}
 }
 
-// V returns the virtual time. A call that is not the head of its flow keeps that of when it
-// entered.
-func (s *Sharing[O]) V() int64 { return s.v }
-
-// Advance has V run on until now, or stand still, as the line is held.
+// Advance has V run on until now, or stand still, as the line is held: what stands unused is
+// lost then.
 func (s *Sharing[O]) Advance(now time.Duration, running bool) {
-	passed := now - s.now
-	if passed <= 0 {
-		return
+	if now > s.now {
+		passed := now - s.now
+		s.now = now
+		switch {
+		case !running:
+			s.tokens = 0
+		case s.owed == 0:
+			s.rest = 0
+		default:
+			s.pay(s.service(passed))
+		}
 	}
-	s.now = now
-	switch {
-	case !running:
-	case s.owed == 0:
-		s.rest = 0
-	default:
-		s.serve(s.service(passed))
-	}
+	s.run()
 	s.settle()
 }
 
-// service returns the parts of units that the time is worth.
+// service returns the parts of units that the time is worth, up to what is owed.
 func (s *Sharing[O]) service(passed time.Duration) int64 {
-	if s.units == 0 {
-		return s.owed
-	}
 	hi, lo := bits.Mul64(s.units, unit)
-	if hi > 0 {
+	if s.units == 0 || hi > 0 {
 		return s.owed
 	}
 	hi, lo = bits.Mul64(lo, uint64(passed))
 	lo, carry := bits.Add64(lo, s.rest, 0)
 	if hi += carry; hi >= s.per {
-		s.rest = 0
 		return s.owed
 	}
 	parts, rest := bits.Div64(hi, lo, s.per)
 	s.rest = rest
-	if parts >= uint64(s.owed) {
-		return s.owed
-	}
-	return int64(parts)
+	return int64(min(parts, uint64(s.owed)))
 }
 
-// serve pays for so many parts, by which V moves on.
-func (s *Sharing[O]) serve(parts int64) {
+func (s *Sharing[O]) pay(parts int64) {
 	s.owed -= parts
+	s.tokens += parts
 	if s.owed == 0 {
 		s.rest = 0
 	}
-	for parts > 0 && s.sum > 0 {
+}
+
+// run has the fluid serve what it can, by which V moves on.
+func (s *Sharing[O]) run() {
+	for s.tokens > 0 && s.sum > 0 {
 		next := s.nextServed()
-		if steps := (parts + s.pending) / s.sum; steps < next-s.v {
+		if steps := (s.tokens + s.pending) / s.sum; steps < next-s.v {
 			s.v += steps
-			s.pending = (parts + s.pending) % s.sum
+			s.pending = (s.tokens + s.pending) % s.sum
+			s.tokens = 0
 			return
 		}
-		parts -= (next-s.v)*s.sum - s.pending
+		s.tokens -= (next-s.v)*s.sum - s.pending
 		s.v, s.pending = next, 0
 		s.retire()
 	}
+	s.tokens = min(s.tokens, s.burst)
 }
 
-// jump has V move on to v, which is paid as far as it is owed.
-func (s *Sharing[O]) jump(v int64) {
-	for s.v < v && s.sum > 0 {
-		to := min(v, s.nextServed())
-		hi, parts := bits.Mul64(uint64(to-s.v), uint64(s.sum))
-		if hi > 0 || parts > uint64(s.owed) {
-			s.owed = 0
-		} else {
-			s.owed = max(0, s.owed+s.pending-int64(parts))
-		}
-		s.v, s.pending = to, 0
-		s.retire()
+// Reopened is for the first call that leaves behind a hold, before [Sharing.Left]. The bucket
+// holds as much as it costs then, so the fluid may catch up with it.
+func (s *Sharing[O]) Reopened(cost int64) {
+	offered := min(min(cost, most)*unit, s.burst)
+	if behind := offered - s.ahead(); behind > 0 {
+		s.tokens = min(s.tokens+behind, s.burst)
 	}
-	s.v = max(s.v, v)
+	s.owed = max(s.owed, s.burst-offered)
+}
+
+// ahead returns how much the fluid has served that has not left, less what has left that it
+// has not served.
+func (s *Sharing[O]) ahead() (parts int64) {
+	add := func(v, weight int64) { parts += min(max(v, -most), most) * weight }
+	for _, h := range []*heap[O]{&s.begun, &s.later} {
+		for _, f := range h.flows {
+			add(min(s.v, f.last)-f.start, f.weight)
+		}
+	}
+	for _, f := range s.served.flows {
+		if !f.waits {
+			add(s.v-f.last, f.weight)
+		}
+	}
+	return parts
 }
 
 // nextServed returns the V at which the next flow leaves the sum. There is one in it.
@@ -218,16 +236,12 @@ func (s *Sharing[O]) rebase() {
 	s.v = 0
 	for _, h := range []*heap[O]{&s.begun, &s.later} {
 		for _, f := range h.flows {
-			f.start, f.finish = f.start-by, f.finish-by
-			if f.at[inServed] == 0 {
-				f.last -= by
-			}
+			f.start, f.end, f.finish, f.last, f.leaves = f.start-by, f.end-by, f.finish-by, f.last-by, f.leaves-by
 		}
 	}
 	for _, f := range s.served.flows {
-		f.last, f.leaves = f.last-by, f.leaves-by
 		if !f.waits {
-			f.start, f.finish = f.start-by, f.finish-by
+			f.end, f.last, f.leaves = f.end-by, f.last-by, f.leaves-by
 		}
 	}
 }
