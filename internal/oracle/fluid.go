@@ -469,3 +469,6 @@ func earliest(a, b *big.Rat) *big.Rat {
 	}
 	return a
 }
+
+// Level returns the units served so far for each unit of weight: the virtual time.
+func (f *Fluid) Level() *big.Rat { return f.level }

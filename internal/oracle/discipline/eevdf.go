@@ -151,13 +151,23 @@ func (e *EEVDF) stretch(k *Key) (weight, until *big.Rat) {
 }
 
 // end is the tag of the last of all calls of a key.
-func (e *EEVDF) end(k *Key) *big.Rat {
+func (e *EEVDF) end(k *Key) *big.Rat { return e.endBut(k, nil) }
+
+// endBut is end without a call that has just joined.
+func (e *EEVDF) endBut(k *Key, newcomer *Call) *big.Rat {
 	t := &e.tags[k.ID]
 	if !t.seated {
 		return t.chain
 	}
-	end := e.after(t, k.Head().Cost)
-	for _, c := range k.Calls[1:] {
+	end, first := t.s, true
+	for _, c := range k.Calls {
+		switch {
+		case c == newcomer:
+			continue
+		case first:
+			end, first = e.after(t, c.Cost), false
+			continue
+		}
 		if at := t.entered[c]; at.Cmp(end) > 0 {
 			end = at
 		}
@@ -221,7 +231,11 @@ func (e *EEVDF) reseat(k *Key) {
 func (e *EEVDF) Joined(c *Call) {
 	k := c.Key
 	t := &e.tags[k.ID]
-	t.entered[c] = e.v
+	// A key that the fluid serves goes on from its last tag. One that it does not starts at V.
+	t.entered[c] = new(big.Rat)
+	if e.endBut(k, c).Cmp(e.v) <= 0 {
+		t.entered[c] = e.v
+	}
 	switch {
 	case k.Head() != c:
 	case !t.seated:
