@@ -7,6 +7,7 @@ type watch struct {
 	t    *testing.T
 	done bool
 	last string
+	hist map[int]string
 }
 
 func (w *watch) check(what string, k *Key) {
@@ -14,6 +15,13 @@ func (w *watch) check(what string, k *Key) {
 		return
 	}
 	w.line.Fluid.Advance(w.line.at())
+	for _, k := range w.line.Keys {
+		if a, b := w.ahead(k), k.fluid.Ahead(); a.Cmp(b) != 0 && len(k.Calls) > 0 {
+			w.done = true
+			w.t.Logf("now %d key %c ahead %s fluid %s weight %d v %s: %s", w.line.now, 'a'+k.ID, a.FloatString(4), b.FloatString(4), k.Weight, w.v.FloatString(4), w.hist[k.ID])
+			return
+		}
+	}
 	if w.v.Cmp(w.line.Fluid.Level()) != 0 {
 		w.done = true
 		a, _ := w.v.Float64()
@@ -30,9 +38,20 @@ func (w *watch) note(what string, k *Key) {
 			s += " e" + t.entered[c].FloatString(2)
 		}
 	}
+	if w.hist == nil {
+		w.hist = map[int]string{}
+	}
+	h := w.hist[k.ID] + " | " + s + " v " + w.v.FloatString(3) + " w " + string(rune('0'+k.Weight))
+	if t.seated {
+		h += " seat " + t.weight.FloatString(0)
+	}
+	if len(h) > 1100 {
+		h = h[len(h)-1100:]
+	}
+	w.hist[k.ID] = h
 	w.last += " | " + s
-	if len(w.last) > 900 {
-		w.last = w.last[len(w.last)-900:]
+	if len(w.last) > 1800 {
+		w.last = w.last[len(w.last)-1800:]
 	}
 }
 func (w *watch) Joined(c *Call)          { w.EEVDF.Joined(c); w.note("joined", c.Key) }

@@ -16,6 +16,7 @@ type EEVDF struct {
 	DebtClock    bool // V runs by what has left and is paid, and not by what stands unused
 	ResetEmpty   bool // an empty line starts anew
 	Retag        bool // a new weight changes the tags of the head
+	Retroactive  bool // a new weight counts from the tag of the next call on, also if V has passed that
 	NoFloor      bool // a successor's F may be less than that of the head that went
 	FreshSeat    bool // a successor starts at V
 	KeepBlocked  bool // a blocked head keeps its tags, and its key stays in the sum
@@ -37,6 +38,8 @@ type tags struct {
 	s, f, weight *big.Rat
 	last         *big.Rat // the weight of the call before
 	floor        *big.Rat // nil: none
+	next         *big.Rat // where the call behind the head starts; nil: where the head ends
+	named        *big.Rat // the weight that the key was given last
 	chain        *big.Rat // where the next call starts at the earliest
 	entered      map[*Call]*big.Rat
 }
@@ -44,8 +47,8 @@ type tags struct {
 // New returns the rule for a line.
 func (e EEVDF) New(l *Line) Rule {
 	e.line, e.v, e.unused, e.unpaid = l, new(big.Rat), big.NewRat(l.Burst, 1), new(big.Rat)
-	for range l.Keys {
-		e.tags = append(e.tags, tags{last: big.NewRat(1, 1), chain: new(big.Rat), entered: map[*Call]*big.Rat{}})
+	for _, k := range l.Keys {
+		e.tags = append(e.tags, tags{named: big.NewRat(k.Weight, 1), last: big.NewRat(1, 1), chain: new(big.Rat), entered: map[*Call]*big.Rat{}})
 	}
 	return &e
 }
@@ -92,7 +95,7 @@ func (e *EEVDF) ahead(k *Key) *big.Rat {
 	if e.v.Cmp(t.s) < 0 {
 		return units(t.s, e.v, t.last)
 	}
-	end := e.after(t, k.Head().Cost)
+	end := e.behind(t, k.Head())
 	n := units(t.s, least(e.v, end), t.weight)
 	if e.v.Cmp(end) > 0 {
 		n.Add(n, units(end, least(e.v, e.end(k)), big.NewRat(k.Weight, 1)))
@@ -144,7 +147,7 @@ func (e *EEVDF) stretch(k *Key) (weight, until *big.Rat) {
 	if t.s.Cmp(e.v) > 0 {
 		return t.last, t.s
 	}
-	if end := e.after(t, k.Head().Cost); end.Cmp(e.v) > 0 {
+	if end := e.behind(t, k.Head()); end.Cmp(e.v) > 0 {
 		return t.weight, end
 	}
 	return big.NewRat(k.Weight, 1), e.end(k)
@@ -165,7 +168,7 @@ func (e *EEVDF) endBut(k *Key, newcomer *Call) *big.Rat {
 		case c == newcomer:
 			continue
 		case first:
-			end, first = e.after(t, c.Cost), false
+			end, first = e.behind(t, c), false
 			continue
 		}
 		if at := t.entered[c]; at.Cmp(end) > 0 {
@@ -174,6 +177,14 @@ func (e *EEVDF) endBut(k *Key, newcomer *Call) *big.Rat {
 		end = new(big.Rat).Add(end, big.NewRat(c.Cost, k.Weight))
 	}
 	return end
+}
+
+// behind is where the call behind a head starts.
+func (e *EEVDF) behind(t *tags, head *Call) *big.Rat {
+	if t.next != nil {
+		return t.next
+	}
+	return e.after(t, head.Cost)
 }
 
 // after is the tag at which a call of this cost ends that starts where the seat does.
@@ -185,7 +196,7 @@ func (e *EEVDF) after(t *tags, cost int64) *big.Rat {
 // sit gives the key's head its tags.
 func (e *EEVDF) sit(k *Key) {
 	t := &e.tags[k.ID]
-	t.seated = false
+	t.seated, t.next = false, nil
 	head := k.Head()
 	if head == nil {
 		t.floor = nil
@@ -225,6 +236,7 @@ func (e *EEVDF) reseat(k *Key) {
 		return
 	}
 	e.finish(t, k.Head())
+	t.next = nil
 }
 
 // Joined is told of a new call.
@@ -248,6 +260,15 @@ func (e *EEVDF) Joined(c *Call) {
 // Gone is told of a call that does not leave.
 func (e *EEVDF) Gone(c *Call, wasHead bool) {
 	t := &e.tags[c.Key.ID]
+	// Where the fluid took the key up again is not forgotten with the call that brought it.
+	for _, next := range c.Key.Calls {
+		if before(next, c) > 0 {
+			if t.entered[next].Cmp(t.entered[c]) < 0 {
+				t.entered[next] = t.entered[c]
+			}
+			break
+		}
+	}
 	delete(t.entered, c)
 	switch {
 	case !wasHead || !t.seated:
@@ -264,7 +285,7 @@ func (e *EEVDF) Gone(c *Call, wasHead bool) {
 func (e *EEVDF) Left(c *Call) {
 	t := &e.tags[c.Key.ID]
 	delete(t.entered, c)
-	t.chain, t.last = e.after(t, c.Cost), t.weight
+	t.chain, t.last, t.next = e.behind(t, c), t.weight, nil
 	if e.ChainFloor {
 		t.chain = t.f
 	}
@@ -338,13 +359,27 @@ func (e *EEVDF) Unblocked(k *Key) {
 	e.sit(k)
 }
 
-// Reweighed is told of a new weight.
+// Reweighed is told of a new weight. It does not count for the service that the fluid has
+// given to the calls behind the head by now.
 func (e *EEVDF) Reweighed(k *Key) {
 	t := &e.tags[k.ID]
-	if e.Retag && t.seated {
-		t.weight = big.NewRat(k.Weight, 1)
-		e.finish(t, k.Head())
+	old := t.named
+	t.named = big.NewRat(k.Weight, 1)
+	if !t.seated {
+		return
 	}
+	if e.Retag {
+		t.weight = t.named
+		e.finish(t, k.Head())
+		return
+	}
+	from := e.behind(t, k.Head())
+	if e.Retroactive || from.Cmp(e.v) >= 0 || e.end(k).Cmp(from) <= 0 {
+		return
+	}
+	served := new(big.Rat).Sub(e.v, from)
+	served.Mul(served, old).Quo(served, t.named)
+	t.next = served.Sub(e.v, served)
 }
 
 // Next returns the key that goes next.
