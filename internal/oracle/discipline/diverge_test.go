@@ -15,11 +15,13 @@ func (w *watch) check(what string, k *Key) {
 		return
 	}
 	w.line.Fluid.Advance(w.line.at())
+	if w.v.Cmp(w.line.Fluid.Level()) == 0 {
+		return
+	}
 	for _, k := range w.line.Keys {
 		if a, b := w.ahead(k), k.fluid.Ahead(); a.Cmp(b) != 0 && len(k.Calls) > 0 {
 			w.done = true
 			w.t.Logf("now %d key %c ahead %s fluid %s weight %d v %s: %s", w.line.now, 'a'+k.ID, a.FloatString(4), b.FloatString(4), k.Weight, w.v.FloatString(4), w.hist[k.ID])
-			return
 		}
 	}
 	if w.v.Cmp(w.line.Fluid.Level()) != 0 {

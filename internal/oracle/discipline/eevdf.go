@@ -96,7 +96,7 @@ func (e *EEVDF) ahead(k *Key) *big.Rat {
 		return units(t.s, e.v, t.last)
 	}
 	end := e.behind(t, k.Head())
-	n := units(t.s, least(e.v, end), t.weight)
+	n := units(t.s, least(e.v, e.after(t, k.Head().Cost)), t.weight)
 	if e.v.Cmp(end) > 0 {
 		n.Add(n, units(end, least(e.v, e.end(k)), big.NewRat(k.Weight, 1)))
 	}
@@ -224,8 +224,9 @@ func (e *EEVDF) finish(t *tags, c *Call) {
 }
 
 // reseat gives the seat of a head that did not leave to the head that there is now.
-func (e *EEVDF) reseat(k *Key) {
+func (e *EEVDF) reseat(k *Key, old *Call) {
 	t := &e.tags[k.ID]
+	served := e.served(t, old)
 	if !e.NoFloor {
 		t.floor = t.f
 	}
@@ -237,6 +238,23 @@ func (e *EEVDF) reseat(k *Key) {
 	}
 	e.finish(t, k.Head())
 	t.next = nil
+	if beyond := served.Sub(served, big.NewRat(k.Head().Cost, 1)); beyond.Sign() > 0 && !e.Retroactive {
+		t.next = beyond.Sub(e.v, beyond.Quo(beyond, t.named))
+	}
+}
+
+// served returns the units that V has passed since the seat of a head began.
+func (e *EEVDF) served(t *tags, head *Call) *big.Rat {
+	end := e.behind(t, head)
+	if e.v.Cmp(t.s) <= 0 {
+		return new(big.Rat)
+	}
+	if e.v.Cmp(end) <= 0 {
+		n := new(big.Rat).Sub(e.v, t.s)
+		return n.Mul(n, t.weight)
+	}
+	n := new(big.Rat).Sub(e.v, end)
+	return n.Mul(n, t.named).Add(n, big.NewRat(head.Cost, 1))
 }
 
 // Joined is told of a new call.
@@ -253,7 +271,7 @@ func (e *EEVDF) Joined(c *Call) {
 	case !t.seated:
 		e.sit(k)
 	default:
-		e.reseat(k)
+		e.reseat(k, k.Calls[1])
 	}
 }
 
@@ -276,7 +294,7 @@ func (e *EEVDF) Gone(c *Call, wasHead bool) {
 		t.chain = t.s
 		e.sit(c.Key)
 	default:
-		e.reseat(c.Key)
+		e.reseat(c.Key, c)
 	}
 	e.empty()
 }
