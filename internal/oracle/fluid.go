@@ -484,10 +484,3 @@ func earliest(a, b *big.Rat) *big.Rat {
 	}
 	return a
 }
-
-// Level returns the units served so far for each unit of weight: the virtual time.
-func (f *Fluid) Level() *big.Rat { return f.level }
-
-// Ahead returns how many units of a key the fluid has served that have not left, negative
-// if it is behind.
-func (k *FluidKey) Ahead() *big.Rat { return less(k.service, k.left) }

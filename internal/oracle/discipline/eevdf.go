@@ -12,6 +12,7 @@ import "math/big"
 // The fields that are bools are simpler rules, each of which breaks the promise.
 type EEVDF struct {
 	LateStart    bool // S is max(V, F) when the call becomes head, not V when it entered
+	MarkAll      bool // S is never before V when the call joined, also if the fluid serves its key
 	StepClock    bool // V moves at departures only, by what left
 	DebtClock    bool // V runs by what has left and is paid, and not by what stands unused
 	ResetEmpty   bool // an empty line starts anew
@@ -36,7 +37,7 @@ type EEVDF struct {
 type tags struct {
 	seated       bool
 	s, f, weight *big.Rat
-	last         *big.Rat // the weight of the call before
+	paying       []paying // what the fluid has still to serve of what left
 	floor        *big.Rat // nil: none
 	next         *big.Rat // where the call behind the head starts; nil: where the head ends
 	named        *big.Rat // the weight that the key was given last
@@ -44,11 +45,15 @@ type tags struct {
 	entered      map[*Call]*big.Rat
 }
 
+// paying is a stretch of V in which a key counts with this weight. There is more than one
+// if a key had the account to itself and V is far behind its calls.
+type paying struct{ until, weight *big.Rat }
+
 // New returns the rule for a line.
 func (e EEVDF) New(l *Line) Rule {
 	e.line, e.v, e.unused, e.unpaid = l, new(big.Rat), big.NewRat(l.Burst, 1), new(big.Rat)
 	for _, k := range l.Keys {
-		e.tags = append(e.tags, tags{named: big.NewRat(k.Weight, 1), last: big.NewRat(1, 1), chain: new(big.Rat), entered: map[*Call]*big.Rat{}})
+		e.tags = append(e.tags, tags{named: big.NewRat(k.Weight, 1), chain: new(big.Rat), entered: map[*Call]*big.Rat{}})
 	}
 	return &e
 }
@@ -71,6 +76,19 @@ func (e *EEVDF) Elapsed(units *big.Rat) {
 // Held takes what stands unused from the fluid, too.
 func (e *EEVDF) Held() { e.unused = new(big.Rat) }
 
+// owes returns, as a negative number, what the fluid has still to serve of what left.
+func (e *EEVDF) owes(t *tags) *big.Rat {
+	n, at := new(big.Rat), e.v
+	for _, p := range t.paying {
+		if p.until.Cmp(at) > 0 {
+			d := new(big.Rat).Sub(at, p.until)
+			n.Add(n, d.Mul(d, p.weight))
+			at = p.until
+		}
+	}
+	return n
+}
+
 // Reopened lets the fluid catch up with the first call behind a hold.
 func (e *EEVDF) Reopened(cost int64) {
 	behind := big.NewRat(min(cost, e.line.Burst), 1)
@@ -90,10 +108,10 @@ func (e *EEVDF) ahead(k *Key) *big.Rat {
 		return d.Mul(d, weight)
 	}
 	if !t.seated {
-		return units(t.chain, least(e.v, t.chain), t.last)
+		return e.owes(t)
 	}
 	if e.v.Cmp(t.s) < 0 {
-		return units(t.s, e.v, t.last)
+		return e.owes(t)
 	}
 	end := e.behind(t, k.Head())
 	n := units(t.s, least(e.v, e.after(t, k.Head().Cost)), t.weight)
@@ -142,15 +160,26 @@ func (e *EEVDF) stretch(k *Key) (weight, until *big.Rat) {
 		if e.ForgetOnDry {
 			return nil, new(big.Rat)
 		}
-		return t.last, t.chain
+		return e.pays(t)
 	}
 	if t.s.Cmp(e.v) > 0 {
-		return t.last, t.s
+		return e.pays(t)
 	}
 	if end := e.behind(t, k.Head()); end.Cmp(e.v) > 0 {
 		return t.weight, end
 	}
 	return big.NewRat(k.Weight, 1), e.end(k)
+}
+
+// pays is stretch for what has left.
+func (e *EEVDF) pays(t *tags) (weight, until *big.Rat) {
+	for len(t.paying) > 0 && t.paying[0].until.Cmp(e.v) <= 0 {
+		t.paying = t.paying[1:]
+	}
+	if len(t.paying) == 0 {
+		return nil, e.v
+	}
+	return t.paying[0].weight, t.paying[0].until
 }
 
 // end is the tag of the last of all calls of a key.
@@ -263,7 +292,7 @@ func (e *EEVDF) Joined(c *Call) {
 	t := &e.tags[k.ID]
 	// A key that the fluid serves goes on from its last tag. One that it does not starts at V.
 	t.entered[c] = new(big.Rat)
-	if e.endBut(k, c).Cmp(e.v) <= 0 {
+	if e.MarkAll || e.endBut(k, c).Cmp(e.v) <= 0 {
 		t.entered[c] = e.v
 	}
 	switch {
@@ -303,10 +332,11 @@ func (e *EEVDF) Gone(c *Call, wasHead bool) {
 func (e *EEVDF) Left(c *Call) {
 	t := &e.tags[c.Key.ID]
 	delete(t.entered, c)
-	t.chain, t.last, t.next = e.behind(t, c), t.weight, nil
+	t.chain, t.next = e.behind(t, c), nil
 	if e.ChainFloor {
 		t.chain = t.f
 	}
+	t.paying = append(t.paying, paying{t.chain, t.weight})
 	e.unpaid = new(big.Rat).Add(e.unpaid, big.NewRat(c.Cost, 1))
 	e.sit(c.Key)
 	if e.StepClock {
@@ -343,7 +373,11 @@ func (e *EEVDF) Charged(k *Key, units int64) {
 	d := big.NewRat(units, 1)
 	d.Quo(d, weight)
 	if t.seated {
+		if t.s.Cmp(e.v) < 0 {
+			t.paying = append(t.paying, paying{e.v, t.weight})
+		}
 		t.s = new(big.Rat).Add(t.s, d)
+		t.paying = append(t.paying, paying{t.s, t.weight})
 		t.f = new(big.Rat).Add(t.f, d)
 		if t.floor != nil {
 			t.floor = new(big.Rat).Add(t.floor, d)
@@ -353,7 +387,8 @@ func (e *EEVDF) Charged(k *Key, units int64) {
 	if t.chain.Cmp(e.v) < 0 {
 		t.chain = e.v
 	}
-	t.chain, t.last = new(big.Rat).Add(t.chain, d), weight
+	t.chain = new(big.Rat).Add(t.chain, d)
+	t.paying = append(t.paying, paying{t.chain, weight})
 }
 
 // Blocked is told that a key's own limits forbid its head.

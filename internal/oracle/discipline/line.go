@@ -73,7 +73,6 @@ type Line struct {
 
 	now, tat, openAt int64
 	synced           int64
-	watch            func(string, *Key)
 	reopening        bool
 	seq              int
 	departed         func(k *Key) // a key's own limits may forbid its next call
@@ -100,9 +99,6 @@ func (l *Line) sync() {
 		l.Rule.Elapsed(new(big.Rat))
 	}
 	l.synced = l.now
-	if l.watch != nil {
-		l.watch("sync", nil)
-	}
 }
 
 // Advance lets calls leave until the given instant, each when it is due.
