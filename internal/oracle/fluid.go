@@ -40,6 +40,8 @@ type Fluid struct {
 type FluidKey struct {
 	weight  *big.Rat
 	later   []reweighing // in the order of from
+	named   *big.Rat     // the weight that was given last
+	seat    *big.Rat     // the weight of the head
 	calls   []*FluidCall
 	blocked bool
 
@@ -82,7 +84,7 @@ func NewFluid(interval *big.Rat, burst int64) *Fluid {
 // NewKey adds a key of the given weight.
 func (f *Fluid) NewKey(weight int64) *FluidKey {
 	k := &FluidKey{
-		weight: Instant(weight), left: new(big.Rat), waiting: new(big.Rat),
+		weight: Instant(weight), named: Instant(weight), seat: Instant(weight), left: new(big.Rat), waiting: new(big.Rat),
 		service: new(big.Rat), owed: new(big.Rat),
 	}
 	f.keys = append(f.keys, k)
@@ -143,7 +145,11 @@ func (f *Fluid) SetWeight(t *big.Rat, k *FluidKey, weight int64) {
 	if n := len(k.later); n > 0 && k.later[n-1].from.Cmp(from) >= 0 {
 		k.later = k.later[:n-1]
 	}
-	k.later = append(k.later, reweighing{from, Instant(weight)})
+	k.named = Instant(weight)
+	if len(k.calls) == 0 || k.blocked {
+		k.seat = k.named
+	}
+	k.later = append(k.later, reweighing{from, k.named})
 	k.reweigh()
 }
 
@@ -234,7 +240,9 @@ func (f *Fluid) change(k *FluidKey, by func()) {
 	switch {
 	case len(k.calls) == 0:
 		k.runDry()
-	case before == nil || before == k.calls[0] || k.blocked || left != k.left:
+	case before == k.calls[0]:
+	case before == nil || k.blocked || left != k.left:
+		k.seat = k.named
 	default:
 		if rise := k.rise(sum(k.left, Instant(before.Cost))); rise.Sign() > 0 {
 			floor := sum(f.level, rise)
@@ -254,6 +262,7 @@ func (k *FluidKey) runDry() {
 	for i := range k.later {
 		k.later[i].from = earliest(k.later[i].from, k.left)
 	}
+	k.seat = k.named
 	k.forgo()
 	k.reweigh()
 }
@@ -261,6 +270,12 @@ func (k *FluidKey) runDry() {
 // moveWeights lets the weights that were to count behind a head count behind the one that
 // has taken its place.
 func (k *FluidKey) moveWeights(from, to *big.Rat) {
+	if k.service.Cmp(k.left) >= 0 {
+		if k.seat.Cmp(k.named) != 0 {
+			k.weight, k.later = k.seat, []reweighing{{to, k.named}}
+		}
+		return
+	}
 	for i := range k.later {
 		if k.later[i].from.Cmp(from) == 0 {
 			k.later[i].from = to

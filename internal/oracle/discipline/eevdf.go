@@ -12,10 +12,12 @@ import "math/big"
 // The fields that are bools are simpler rules, each of which breaks the promise.
 type EEVDF struct {
 	LateStart    bool // S is max(V, F) when the call becomes head, not V when it entered
+	MarkAll      bool // S is never before V when the call joined, also if the fluid serves its key
 	StepClock    bool // V moves at departures only, by what left
 	DebtClock    bool // V runs by what has left and is paid, and not by what stands unused
 	ResetEmpty   bool // an empty line starts anew
 	Retag        bool // a new weight changes the tags of the head
+	Retroactive  bool // a new weight counts from the tag of the next call on, also if V has passed that
 	NoFloor      bool // a successor's F may be less than that of the head that went
 	FreshSeat    bool // a successor starts at V
 	KeepBlocked  bool // a blocked head keeps its tags, and its key stays in the sum
@@ -35,17 +37,23 @@ type EEVDF struct {
 type tags struct {
 	seated       bool
 	s, f, weight *big.Rat
-	last         *big.Rat // the weight of the call before
+	paying       []paying // what the fluid has still to serve of what left
 	floor        *big.Rat // nil: none
+	next         *big.Rat // where the call behind the head starts; nil: where the head ends
+	named        *big.Rat // the weight that the key was given last
 	chain        *big.Rat // where the next call starts at the earliest
 	entered      map[*Call]*big.Rat
 }
 
+// paying is a stretch of V in which a key counts with this weight. There is more than one
+// if a key had the account to itself and V is far behind its calls.
+type paying struct{ until, weight *big.Rat }
+
 // New returns the rule for a line.
 func (e EEVDF) New(l *Line) Rule {
 	e.line, e.v, e.unused, e.unpaid = l, new(big.Rat), big.NewRat(l.Burst, 1), new(big.Rat)
-	for range l.Keys {
-		e.tags = append(e.tags, tags{last: big.NewRat(1, 1), chain: new(big.Rat), entered: map[*Call]*big.Rat{}})
+	for _, k := range l.Keys {
+		e.tags = append(e.tags, tags{named: big.NewRat(k.Weight, 1), chain: new(big.Rat), entered: map[*Call]*big.Rat{}})
 	}
 	return &e
 }
@@ -68,6 +76,19 @@ func (e *EEVDF) Elapsed(units *big.Rat) {
 // Held takes what stands unused from the fluid, too.
 func (e *EEVDF) Held() { e.unused = new(big.Rat) }
 
+// owes returns, as a negative number, what the fluid has still to serve of what left.
+func (e *EEVDF) owes(t *tags) *big.Rat {
+	n, at := new(big.Rat), e.v
+	for _, p := range t.paying {
+		if p.until.Cmp(at) > 0 {
+			d := new(big.Rat).Sub(at, p.until)
+			n.Add(n, d.Mul(d, p.weight))
+			at = p.until
+		}
+	}
+	return n
+}
+
 // Reopened lets the fluid catch up with the first call behind a hold.
 func (e *EEVDF) Reopened(cost int64) {
 	behind := big.NewRat(min(cost, e.line.Burst), 1)
@@ -87,13 +108,13 @@ func (e *EEVDF) ahead(k *Key) *big.Rat {
 		return d.Mul(d, weight)
 	}
 	if !t.seated {
-		return units(t.chain, least(e.v, t.chain), t.last)
+		return e.owes(t)
 	}
 	if e.v.Cmp(t.s) < 0 {
-		return units(t.s, e.v, t.last)
+		return e.owes(t)
 	}
-	end := e.after(t, k.Head().Cost)
-	n := units(t.s, least(e.v, end), t.weight)
+	end := e.behind(t, k.Head())
+	n := units(t.s, least(e.v, e.after(t, k.Head().Cost)), t.weight)
 	if e.v.Cmp(end) > 0 {
 		n.Add(n, units(end, least(e.v, e.end(k)), big.NewRat(k.Weight, 1)))
 	}
@@ -139,31 +160,60 @@ func (e *EEVDF) stretch(k *Key) (weight, until *big.Rat) {
 		if e.ForgetOnDry {
 			return nil, new(big.Rat)
 		}
-		return t.last, t.chain
+		return e.pays(t)
 	}
 	if t.s.Cmp(e.v) > 0 {
-		return t.last, t.s
+		return e.pays(t)
 	}
-	if end := e.after(t, k.Head().Cost); end.Cmp(e.v) > 0 {
+	if end := e.behind(t, k.Head()); end.Cmp(e.v) > 0 {
 		return t.weight, end
 	}
 	return big.NewRat(k.Weight, 1), e.end(k)
 }
 
+// pays is stretch for what has left.
+func (e *EEVDF) pays(t *tags) (weight, until *big.Rat) {
+	for len(t.paying) > 0 && t.paying[0].until.Cmp(e.v) <= 0 {
+		t.paying = t.paying[1:]
+	}
+	if len(t.paying) == 0 {
+		return nil, e.v
+	}
+	return t.paying[0].weight, t.paying[0].until
+}
+
 // end is the tag of the last of all calls of a key.
-func (e *EEVDF) end(k *Key) *big.Rat {
+func (e *EEVDF) end(k *Key) *big.Rat { return e.endBut(k, nil) }
+
+// endBut is end without a call that has just joined.
+func (e *EEVDF) endBut(k *Key, newcomer *Call) *big.Rat {
 	t := &e.tags[k.ID]
 	if !t.seated {
 		return t.chain
 	}
-	end := e.after(t, k.Head().Cost)
-	for _, c := range k.Calls[1:] {
+	end, first := t.s, true
+	for _, c := range k.Calls {
+		switch {
+		case c == newcomer:
+			continue
+		case first:
+			end, first = e.behind(t, c), false
+			continue
+		}
 		if at := t.entered[c]; at.Cmp(end) > 0 {
 			end = at
 		}
 		end = new(big.Rat).Add(end, big.NewRat(c.Cost, k.Weight))
 	}
 	return end
+}
+
+// behind is where the call behind a head starts.
+func (e *EEVDF) behind(t *tags, head *Call) *big.Rat {
+	if t.next != nil {
+		return t.next
+	}
+	return e.after(t, head.Cost)
 }
 
 // after is the tag at which a call of this cost ends that starts where the seat does.
@@ -175,7 +225,7 @@ func (e *EEVDF) after(t *tags, cost int64) *big.Rat {
 // sit gives the key's head its tags.
 func (e *EEVDF) sit(k *Key) {
 	t := &e.tags[k.ID]
-	t.seated = false
+	t.seated, t.next = false, nil
 	head := k.Head()
 	if head == nil {
 		t.floor = nil
@@ -203,8 +253,9 @@ func (e *EEVDF) finish(t *tags, c *Call) {
 }
 
 // reseat gives the seat of a head that did not leave to the head that there is now.
-func (e *EEVDF) reseat(k *Key) {
+func (e *EEVDF) reseat(k *Key, old *Call) {
 	t := &e.tags[k.ID]
+	served := e.served(t, old)
 	if !e.NoFloor {
 		t.floor = t.f
 	}
@@ -215,25 +266,56 @@ func (e *EEVDF) reseat(k *Key) {
 		return
 	}
 	e.finish(t, k.Head())
+	t.next = nil
+	if beyond := served.Sub(served, big.NewRat(k.Head().Cost, 1)); beyond.Sign() > 0 && !e.Retroactive {
+		t.next = beyond.Sub(e.v, beyond.Quo(beyond, t.named))
+	}
+}
+
+// served returns the units that V has passed since the seat of a head began.
+func (e *EEVDF) served(t *tags, head *Call) *big.Rat {
+	end := e.behind(t, head)
+	if e.v.Cmp(t.s) <= 0 {
+		return new(big.Rat)
+	}
+	if e.v.Cmp(end) <= 0 {
+		n := new(big.Rat).Sub(e.v, t.s)
+		return n.Mul(n, t.weight)
+	}
+	n := new(big.Rat).Sub(e.v, end)
+	return n.Mul(n, t.named).Add(n, big.NewRat(head.Cost, 1))
 }
 
 // Joined is told of a new call.
 func (e *EEVDF) Joined(c *Call) {
 	k := c.Key
 	t := &e.tags[k.ID]
-	t.entered[c] = e.v
+	// A key that the fluid serves goes on from its last tag. One that it does not starts at V.
+	t.entered[c] = new(big.Rat)
+	if e.MarkAll || e.endBut(k, c).Cmp(e.v) <= 0 {
+		t.entered[c] = e.v
+	}
 	switch {
 	case k.Head() != c:
 	case !t.seated:
 		e.sit(k)
 	default:
-		e.reseat(k)
+		e.reseat(k, k.Calls[1])
 	}
 }
 
 // Gone is told of a call that does not leave.
 func (e *EEVDF) Gone(c *Call, wasHead bool) {
 	t := &e.tags[c.Key.ID]
+	// Where the fluid took the key up again is not forgotten with the call that brought it.
+	for _, next := range c.Key.Calls {
+		if before(next, c) > 0 {
+			if t.entered[next].Cmp(t.entered[c]) < 0 {
+				t.entered[next] = t.entered[c]
+			}
+			break
+		}
+	}
 	delete(t.entered, c)
 	switch {
 	case !wasHead || !t.seated:
@@ -241,7 +323,7 @@ func (e *EEVDF) Gone(c *Call, wasHead bool) {
 		t.chain = t.s
 		e.sit(c.Key)
 	default:
-		e.reseat(c.Key)
+		e.reseat(c.Key, c)
 	}
 	e.empty()
 }
@@ -250,10 +332,11 @@ func (e *EEVDF) Gone(c *Call, wasHead bool) {
 func (e *EEVDF) Left(c *Call) {
 	t := &e.tags[c.Key.ID]
 	delete(t.entered, c)
-	t.chain, t.last = e.after(t, c.Cost), t.weight
+	t.chain, t.next = e.behind(t, c), nil
 	if e.ChainFloor {
 		t.chain = t.f
 	}
+	t.paying = append(t.paying, paying{t.chain, t.weight})
 	e.unpaid = new(big.Rat).Add(e.unpaid, big.NewRat(c.Cost, 1))
 	e.sit(c.Key)
 	if e.StepClock {
@@ -290,7 +373,11 @@ func (e *EEVDF) Charged(k *Key, units int64) {
 	d := big.NewRat(units, 1)
 	d.Quo(d, weight)
 	if t.seated {
+		if t.s.Cmp(e.v) < 0 {
+			t.paying = append(t.paying, paying{e.v, t.weight})
+		}
 		t.s = new(big.Rat).Add(t.s, d)
+		t.paying = append(t.paying, paying{t.s, t.weight})
 		t.f = new(big.Rat).Add(t.f, d)
 		if t.floor != nil {
 			t.floor = new(big.Rat).Add(t.floor, d)
@@ -300,7 +387,8 @@ func (e *EEVDF) Charged(k *Key, units int64) {
 	if t.chain.Cmp(e.v) < 0 {
 		t.chain = e.v
 	}
-	t.chain, t.last = new(big.Rat).Add(t.chain, d), weight
+	t.chain = new(big.Rat).Add(t.chain, d)
+	t.paying = append(t.paying, paying{t.chain, weight})
 }
 
 // Blocked is told that a key's own limits forbid its head.
@@ -324,13 +412,27 @@ func (e *EEVDF) Unblocked(k *Key) {
 	e.sit(k)
 }
 
-// Reweighed is told of a new weight.
+// Reweighed is told of a new weight. It does not count for the service that the fluid has
+// given to the calls behind the head by now.
 func (e *EEVDF) Reweighed(k *Key) {
 	t := &e.tags[k.ID]
-	if e.Retag && t.seated {
-		t.weight = big.NewRat(k.Weight, 1)
-		e.finish(t, k.Head())
+	old := t.named
+	t.named = big.NewRat(k.Weight, 1)
+	if !t.seated {
+		return
 	}
+	if e.Retag {
+		t.weight = t.named
+		e.finish(t, k.Head())
+		return
+	}
+	from := e.behind(t, k.Head())
+	if e.Retroactive || from.Cmp(e.v) >= 0 || e.end(k).Cmp(from) <= 0 {
+		return
+	}
+	served := new(big.Rat).Sub(e.v, from)
+	served.Mul(served, old).Quo(served, t.named)
+	t.next = served.Sub(e.v, served)
 }
 
 // Next returns the key that goes next.
