@@ -169,7 +169,8 @@ func (f *Fluid) Hold(t, until *big.Rat) {
 
 // Charge says at t that the key used units without asking. They count as a call of the
 // key that left then. Those that the fluid has not served yet make no call late: the
-// account was served ahead of every fair share by so much.
+// account was served ahead of every fair share by so much. That is an allowance and no
+// bound: charges that no rule asked for can make calls later by more than it.
 func (f *Fluid) Charge(t *big.Rat, k *FluidKey, cost int64) {
 	f.Advance(t)
 	units := Instant(cost)

@@ -11,20 +11,19 @@ import "math/big"
 //
 // The fields that are bools are simpler rules, each of which breaks the promise.
 type EEVDF struct {
-	LateStart    bool // S is max(V, F) when the call becomes head, not V when it entered
-	MarkAll      bool // S is never before V when the call joined, also if the fluid serves its key
-	StepClock    bool // V moves at departures only, by what left
-	DebtClock    bool // V runs by what has left and is paid, and not by what stands unused
-	ResetEmpty   bool // an empty line starts anew
-	Retag        bool // a new weight changes the tags of the head
-	Retroactive  bool // a new weight counts from the tag of the next call on, also if V has passed that
-	NoFloor      bool // a successor's F may be less than that of the head that went
-	FreshSeat    bool // a successor starts at V
-	KeepBlocked  bool // a blocked head keeps its tags, and its key stays in the sum
-	ChainFloor   bool // the next call starts at F, also where the floor raised it
-	AnyStart     bool // S does not matter (weighted fair queueing)
-	ForgetOnDry  bool // a key leaves the sum when nothing of it waits
-	ChargeNobody bool // a charge is in no key's chain
+	LateStart   bool // S is max(V, F) when the call becomes head, not V when it entered
+	MarkAll     bool // S is never before V when the call joined, also if the fluid serves its key
+	StepClock   bool // V moves at departures only, by what left
+	DebtClock   bool // V runs by what has left and is paid, and not by what stands unused
+	ResetEmpty  bool // an empty line starts anew
+	Retag       bool // a new weight changes the tags of the head
+	Retroactive bool // a new weight counts from the tag of the next call on, also if V has passed that
+	NoFloor     bool // a successor's F may be less than that of the head that went
+	FreshSeat   bool // a successor starts at V
+	KeepBlocked bool // a blocked head keeps its tags, and its key stays in the sum
+	ChainFloor  bool // the next call starts at F, also where the floor raised it
+	AnyStart    bool // S does not matter (weighted fair queueing)
+	ForgetOnDry bool // a key leaves the sum when nothing of it waits
 
 	line   *Line
 	v      *big.Rat
@@ -363,9 +362,6 @@ func (e *EEVDF) empty() {
 func (e *EEVDF) Charged(k *Key, units int64) {
 	t := &e.tags[k.ID]
 	e.unpaid = new(big.Rat).Add(e.unpaid, big.NewRat(units, 1))
-	if e.ChargeNobody {
-		return
-	}
 	weight := t.weight
 	if !t.seated {
 		weight = big.NewRat(k.Weight, 1)
@@ -381,6 +377,9 @@ func (e *EEVDF) Charged(k *Key, units int64) {
 		t.f = new(big.Rat).Add(t.f, d)
 		if t.floor != nil {
 			t.floor = new(big.Rat).Add(t.floor, d)
+		}
+		if t.next != nil {
+			t.next = new(big.Rat).Add(t.next, d)
 		}
 		return
 	}
