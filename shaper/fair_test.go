@@ -81,7 +81,7 @@ func TestCaseK04NoisyTenantFillsTheLine(t *testing.T) {
 		r := newRecorder()
 		var began []time.Duration
 		for i := range 1200 {
-			time.Sleep(start.Add(time.Duration(i+1) * 10 * ms).Sub(time.Now()))
+			time.Sleep(time.Until(start.Add(time.Duration(i+1) * 10 * ms)))
 			a()
 			if at := time.Since(start); at >= 1020*ms && (at-1020*ms)%time.Second == 0 {
 				time.Sleep(5 * ms)
