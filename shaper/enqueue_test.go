@@ -68,9 +68,11 @@ func TestEnqueueCancel(t *testing.T) {
 func TestEnqueueDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShaper(t, scheduler.PerSecond(10))
-		require.True(t, s.Allow())
 		start := time.Now()
-		_, err := s.Enqueue(shaper.Call{Deadline: start.Add(100 * ms)}, func(error) { t.Error("it was refused") })
+		_, err := s.Enqueue(shaper.Call{Deadline: start}, func(error) { t.Error("it was refused") })
+		require.ErrorIs(t, err, shaper.ErrDeadline)
+		require.True(t, s.Allow())
+		_, err = s.Enqueue(shaper.Call{Deadline: start.Add(100 * ms)}, func(error) { t.Error("it was refused") })
 		require.ErrorIs(t, err, shaper.ErrDeadline)
 		s.Pause()
 		var told []time.Duration

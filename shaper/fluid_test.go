@@ -23,7 +23,7 @@ import (
 // the account, after the fluid has finished it. More runs: SLUICE_RUNS=100000.
 func TestFluid(t *testing.T) {
 	worst := new(big.Rat)
-	trial.Bubble(t, 100, func(t *testing.T, rng *rand.Rand) {
+	trial.Bubble(t, 1000, func(t *testing.T, rng *rand.Rand) {
 		f := newFluidRun(t, rng)
 		f.play()
 		if f.worst.Cmp(worst) > 0 {
@@ -50,16 +50,14 @@ type fluidRun struct {
 
 	mu    sync.Mutex
 	fluid *oracle.Fluid
-	keys  []*fluidKey
+	keys  []*oracle.FluidKey
 	worst *big.Rat
 }
 
-type fluidKey struct{ *oracle.FluidKey }
-
 func newFluidRun(t *testing.T, rng *rand.Rand) *fluidRun {
 	f := &fluidRun{t: t, rng: rng, start: time.Now(), worst: new(big.Rat), largest: 1 + rng.Int64N(5), does: map[string]bool{}}
-	for _, what := range []string{"charges", "rates"} {
-		f.does[what] = rng.IntN(2) == 0
+	for _, what := range [][]string{{}, {"charges"}, {"rates"}}[rng.IntN(3)] {
+		f.does[what] = true
 	}
 	burst := []int{1, 2, 5, 20}[rng.IntN(4)]
 	f.account = newShaper(t, scheduler.PerSecond(10), shaper.WithBurst(burst), shaper.WithQueue(100_000), shaper.WithTolerance(0))
@@ -67,8 +65,7 @@ func newFluidRun(t *testing.T, rng *rand.Rand) *fluidRun {
 	most := 1 + rng.IntN(6)
 	for range 2 + rng.IntN(10) {
 		f.weights = append(f.weights, 1+rng.IntN(most))
-		k := &fluidKey{FluidKey: f.fluid.NewKey(int64(f.weights[len(f.weights)-1]))}
-		f.keys = append(f.keys, k)
+		f.keys = append(f.keys, f.fluid.NewKey(int64(f.weights[len(f.weights)-1])))
 	}
 	var err error
 	f.group, err = shaper.NewGroup[int](scheduler.Unlimited, shaper.Under(f.account), shaper.WithTolerance(0),
@@ -120,7 +117,7 @@ func (f *fluidRun) locked(do func(now time.Duration)) {
 func (f *fluidRun) enqueue(key int) {
 	k, cost := f.keys[key], 1+f.rng.Int64N(f.largest)
 	var call *oracle.FluidCall
-	f.locked(func(now time.Duration) { call = f.fluid.Arrive(at(now), k.FluidKey, cost, 0) })
+	f.locked(func(now time.Duration) { call = f.fluid.Arrive(at(now), k, cost, 0) })
 	_, err := f.group.Enqueue(key, shaper.Call{Cost: int(cost)}, func(err error) {
 		if err == nil {
 			f.locked(func(now time.Duration) { f.left(call, now) })
@@ -137,6 +134,6 @@ func (f *fluidRun) left(call *oracle.FluidCall, now time.Duration) {
 
 func (f *fluidRun) charge(key int) {
 	k, cost := f.keys[key], 1+f.rng.IntN(int(f.largest))
-	f.locked(func(now time.Duration) { f.fluid.Charge(at(now), k.FluidKey, int64(cost)) })
+	f.locked(func(now time.Duration) { f.fluid.Charge(at(now), k, int64(cost)) })
 	require.NoError(f.t, f.group.Charge(key, cost))
 }

@@ -38,6 +38,7 @@ type config struct {
 	clockSet    bool
 
 	precise bool // as asked for; after configure, as can be had
+	timing  bool // precise timing was asked for
 	grain   *time.Duration
 
 	maxKeys *int
@@ -195,6 +196,7 @@ func configure(opts []Option) (config, error) {
 			return c, errUnusable(fmt.Sprintf("limit %d, a", i), limit)
 		}
 	}
+	c.timing = c.precise
 	c.precise = c.precise && c.clock == nil && preciseAvailable()
 	return c, nil
 }

@@ -16,7 +16,7 @@ func (l *line) shareLocked(f *flow, at time.Time, was keyState, m move) {
 	case m == left:
 		s.Succeed(&f.tags, c.cost, f.calls.units-c.cost, f.weight, c.mark, uint64(c.seq))
 	default:
-		s.Replace(&f.tags, c.cost, f.weight, uint64(c.seq))
+		s.Replace(&f.tags, c.cost, f.calls.units-c.cost, f.weight, uint64(c.seq))
 	}
 }
 

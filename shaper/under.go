@@ -85,7 +85,7 @@ func (g *Group[K]) goUnder() error {
 		return fmt.Errorf("shaper: under a Shaper: %w", ErrClosed)
 	case c.clockSet && !account.time.livesBy(c.clock):
 		return errors.New("shaper: under a Shaper: its clock is another one")
-	case c.precise || c.grain != nil:
+	case c.timing:
 		return errors.New("shaper: under a Shaper: precise timing is a matter of that")
 	}
 	switch {

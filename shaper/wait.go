@@ -96,6 +96,9 @@ func (f *flow) enter(dead error, read time.Duration, a ask) (*call, error) {
 		return nil, f.refuseLocked(reason, a.cost, a.class, 0)
 	}
 	now := l.arriveLocked(read)
+	if a.done != nil && !a.deadline.IsZero() && !l.time.at(a.deadline).After(now) {
+		return nil, f.refuseLocked(ErrDeadline, a.cost, a.class, 0) // no context has told so before
+	}
 	if f.leaveLocked(now, a) {
 		return nil, nil
 	}

@@ -10,109 +10,14 @@ import (
 	"github.com/sluice-go/sluice/internal/trial"
 )
 
-const largest = 5
-
-// script is one random run, the same for every rule.
-type script struct {
-	seed                                                   [2]uint64
-	keys, steps                                            int
-	burst, overtake, maxWeight, gap                        int64
-	classes, cancels, blocks, limits, weights, holds, mass int // chances of 100
-}
-
-func newScript(rng *rand.Rand) script {
-	pick := func(n ...int) int { return n[rng.IntN(len(n))] }
-	return script{
-		seed: [2]uint64{rng.Uint64(), rng.Uint64()},
-		keys: 2 + rng.IntN(12), steps: 200,
-		burst: int64(pick(1, 2, 5, 10, 20)), overtake: int64(pick(0, 20, 100)), maxWeight: int64(pick(1, 5, 30)),
-		gap: int64(6 + rng.IntN(14)), classes: pick(1, 1, 2, 3), cancels: pick(0, 5, 20), blocks: pick(0, 5, 20),
-		limits: pick(0, 0, 50), weights: pick(0, 5, 20), mass: 3, holds: pick(0, 0, 2),
-	}
-}
-
-// play runs the script under a rule, and returns by how many units a call was late.
-func (s script) play(rule func(*Line) Rule) float64 {
-	rng := rand.New(rand.NewPCG(s.seed[0], s.seed[1]))
-	weights := make([]int64, s.keys)
-	for i := range weights {
-		weights[i] = 1 + rng.Int64N(s.maxWeight)
-	}
-	l := NewLine(weights, s.burst, s.overtake, rule)
-	chance := func(percent int) bool { return rng.IntN(100) < percent }
-	unblockAt := map[*Key]int64{}
-	limited := make([]bool, s.keys)
-	for i := range limited {
-		limited[i] = chance(s.limits)
-	}
-	l.departed = func(k *Key) {
-		if limited[k.ID] {
-			// Not drawn from rng: rules let calls leave in different orders.
-			unblockAt[k] = l.now + 1 + int64(k.ID*7%23)
-			l.Block(k)
-		}
-	}
-	t := int64(0)
-	for range s.steps {
-		step := rng.Int64N(2 * s.gap)
-		for range step {
-			t++
-			l.Advance(t)
-			for _, k := range l.Keys {
-				if at, ok := unblockAt[k]; ok && at <= t {
-					delete(unblockAt, k)
-					l.Unblock(k)
-				}
-			}
-		}
-		k := l.Keys[rng.IntN(len(l.Keys))]
-		mass := chance(s.mass) // the same happens to all keys at once
-		cost, class, weight, at := 1+rng.Int64N(largest), rng.IntN(s.classes), 1+rng.Int64N(s.maxWeight), rng.Uint32()
-		each := func(f func(k *Key)) {
-			if !mass {
-				f(k)
-				return
-			}
-			for _, k := range l.Keys {
-				f(k)
-			}
-		}
-		for range rng.IntN(3) {
-			each(func(k *Key) { l.Join(k, cost, class) })
-			k, cost = l.Keys[rng.IntN(len(l.Keys))], 1+rng.Int64N(largest)
-			mass = mass && chance(50)
-		}
-		if chance(s.cancels) {
-			each(func(k *Key) {
-				if n := len(k.Calls); n > 0 {
-					l.Cancel(k.Calls[int(at)%min(2, n)])
-				}
-			})
-		}
-		if chance(s.weights) {
-			each(func(k *Key) { l.Reweigh(k, weight) })
-		}
-		if chance(s.blocks) {
-			unblockAt[k] = t + 1 + int64(at%60)
-			l.Block(k)
-		}
-		if chance(s.holds) {
-			l.Hold(t + int64(at%80))
-		}
-	}
-	l.Advance(t + 4000)
-	late, _ := l.Worst.Float64()
-	return late
-}
-
 // TestEEVDF holds the rule to the promise that the line makes with weights.
 func TestEEVDF(t *testing.T) {
 	worst := 0.0
 	trial.Run(t, 30, func(t *testing.T, rng *rand.Rand) {
-		s := newScript(rng)
-		late := s.play(EEVDF{}.New)
+		s := NewScript(rng)
+		late := s.Play(EEVDF{}.New)
 		worst = max(worst, late)
-		require.LessOrEqual(t, late, float64(largest), "%+v", s)
+		require.LessOrEqual(t, late, float64(Largest), "%+v", s)
 	})
 	t.Logf("at worst %.2f units late", worst)
 }
@@ -135,7 +40,7 @@ func TestCharge(t *testing.T) {
 // TestSimpler shows that the bound tells the rule from simpler ones. The runs are always the same.
 func TestSimpler(t *testing.T) {
 	for name, rule := range map[string]func(*Line) Rule{
-		"FIFO": NewFIFO, "DRR": NewDRR(largest), "SFQ": NewSFQ,
+		"FIFO": NewFIFO, "DRR": NewDRR(Largest), "SFQ": NewSFQ,
 		"LateStart":   EEVDF{LateStart: true}.New,
 		"StepClock":   EEVDF{StepClock: true}.New,
 		"DebtClock":   EEVDF{DebtClock: true}.New,
@@ -147,13 +52,13 @@ func TestSimpler(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			worst, run := 0.0, uint64(0)
-			for ; run < 40 && worst <= largest; run++ {
-				s := newScript(rand.New(rand.NewPCG(run, 0)))
-				s.mass, s.gap, s.steps = 5, 9, 400 // the same happens to many keys at once
-				worst = max(worst, s.play(rule))
+			for ; run < 40 && worst <= Largest; run++ {
+				s := NewScript(rand.New(rand.NewPCG(run, 0)))
+				s.Mass, s.gap, s.steps = 5, 9, 400 // the same happens to many keys at once
+				worst = max(worst, s.Play(rule))
 			}
 			t.Logf("%.2f units late after %d runs", worst, run)
-			assert.Greater(t, worst, float64(largest))
+			assert.Greater(t, worst, float64(Largest))
 		})
 	}
 }

@@ -5,14 +5,24 @@ import "math/bits"
 // Join is for a flow without a head: a call has come, or its owner allows calls again. The head
 // costs so much, and all calls that wait cost units together.
 func (s *Sharing[O]) Join(f *Flow[O], cost, units, weight int64, order uint64) {
-	f.start = s.entry(f)
-	f.end = f.start + parts(cost, weight)
+	s.sit(f, s.entry(f), cost, weight)
 	f.finish, f.order = f.end, order
-	f.last = f.end + parts(units-cost, weight)
 	f.waits = true
 	s.waiting++
-	s.enterSum(f, weight)
+	f.last = f.end + parts(units-cost, weight)
+	s.weigh(f)
 	s.queue(f)
+}
+
+// sit gives a head, or a charge, the seat that begins at start.
+func (s *Sharing[O]) sit(f *Flow[O], start, cost, weight int64) {
+	if start <= s.v {
+		f.before = nil
+	} else if n := len(f.before); (n > 0 || f.seat != weight) && f.end > s.v && (n == 0 || f.before[n-1].until < f.end) {
+		f.before = append(f.before, span{f.end, f.seat})
+	}
+	f.start, f.end = start, start+parts(cost, weight)
+	f.seat, f.behind = weight, weight
 }
 
 // entry returns where a call begins that comes now and is the only one of its flow. One that the
@@ -31,14 +41,14 @@ func (s *Sharing[O]) Left(f *Flow[O], cost int64) { s.owe(cost) }
 // that begins at the earliest, and behind it wait calls of so many units.
 func (s *Sharing[O]) Succeed(f *Flow[O], cost, behind, weight, mark int64, order uint64) {
 	s.unqueue(f)
-	f.start = max(mark, f.end)
-	f.end = f.start + parts(cost, weight)
+	same := f.behind == weight
+	s.sit(f, max(mark, f.end), cost, weight)
 	f.finish, f.order = f.end, order
-	if weight != f.weight {
+	if !same {
 		f.last = f.end + parts(behind, weight)
 	}
 	f.last = max(f.last, f.end)
-	s.enterSum(f, weight)
+	s.weigh(f)
 	s.queue(f)
 }
 
@@ -46,20 +56,18 @@ func (s *Sharing[O]) Succeed(f *Flow[O], cost, behind, weight, mark int64, order
 // call of the flow has come. It takes the seat: S stays, and F is not less, as otherwise many
 // flows might be overdue at once. What the fluid has served on the seat beyond its cost goes on
 // to the calls behind it, at the weight that is theirs.
-func (s *Sharing[O]) Replace(f *Flow[O], cost, weight int64, order uint64) {
+func (s *Sharing[O]) Replace(f *Flow[O], cost, behind, weight int64, order uint64) {
 	s.unqueue(f)
-	served := int64(0)
-	if s.v > f.start {
-		served = scale(min(s.v, f.end)-f.start, f.weight, 1) + scale(max(s.v-f.end, 0), weight, 1)
-	}
-	f.end = f.start + parts(cost, f.weight)
+	served := s.servedOf(f)
+	f.end = f.start + parts(cost, f.seat)
 	f.finish = max(f.finish, f.end)
 	if beyond := served - min(cost, most)*unit; beyond > 0 {
 		f.end = s.v - beyond/weight
 	}
-	f.last = max(f.last, f.end)
+	f.last = f.end + parts(behind, weight)
 	f.order = order
-	s.enterSum(f, f.weight)
+	s.waste(scale(max(s.v-f.last, 0), weight, 1))
+	s.weigh(f)
 	s.queue(f)
 }
 
@@ -72,9 +80,9 @@ func (s *Sharing[O]) Reweigh(f *Flow[O], before, weight, behind int64) {
 	if s.v > f.end {
 		f.end = s.v - scale(s.v-f.end, before, weight)
 	}
-	f.last = max(f.end+parts(behind, weight), f.end)
-	s.enterSum(f, f.weight)
-	s.shorten(f)
+	f.behind = weight
+	f.last = f.end + parts(behind, weight)
+	s.weigh(f)
 }
 
 // Mark returns where a call begins at the earliest that joins behind the head: nowhere, if the
@@ -89,13 +97,16 @@ func (s *Sharing[O]) Mark(f *Flow[O]) int64 {
 // Grow is for a call that has joined behind the head.
 func (s *Sharing[O]) Grow(f *Flow[O], cost, weight int64) {
 	f.last = max(f.last, s.v) + parts(cost, weight)
-	s.enterSum(f, f.weight)
+	if f.at[inServed] == 0 {
+		s.weigh(f)
+	}
 }
 
 // Shrink is for a call that has gone from behind the head.
 func (s *Sharing[O]) Shrink(f *Flow[O], cost, weight int64) {
 	f.last = max(f.last-parts(cost, weight), f.end)
-	s.shorten(f)
+	s.waste(scale(max(s.v-f.last, 0), weight, 1))
+	s.weigh(f)
 }
 
 // Dry is for a flow that has no head any more. If its head has left, that is served in the
@@ -105,10 +116,11 @@ func (s *Sharing[O]) Dry(f *Flow[O], left bool) {
 	f.waits = false
 	s.waiting--
 	if !left {
+		s.waste(s.servedOf(f))
 		f.end = f.start
 	}
-	f.last = f.end
-	s.shorten(f)
+	f.last, f.behind = f.end, f.seat
+	s.weigh(f)
 	s.settle()
 }
 
@@ -117,15 +129,15 @@ func (s *Sharing[O]) Dry(f *Flow[O], left bool) {
 func (s *Sharing[O]) Charge(f *Flow[O], cost, weight int64) {
 	s.owe(cost)
 	if !f.waits {
-		f.end = s.entry(f) + parts(cost, weight)
+		s.sit(f, s.entry(f), cost, weight)
 		f.last = f.end
-		s.enterSum(f, weight)
+		s.weigh(f)
 		return
 	}
-	more := parts(cost, f.weight)
+	more := parts(cost, f.seat)
 	s.unqueue(f)
 	f.start, f.end, f.finish, f.last = f.start+more, f.end+more, f.finish+more, f.last+more
-	s.enterSum(f, f.weight)
+	s.weigh(f)
 	s.queue(f)
 }
 
@@ -149,8 +161,31 @@ func (s *Sharing[O]) Passed(f *Flow[O]) bool { return !f.waits && f.at[inServed]
 func (s *Sharing[O]) owe(cost int64) {
 	s.owed = min(s.owed, far) + min(cost, most)*unit
 	if s.units == 0 {
-		s.pay(s.owed)
+		s.pass(s.owed)
 	}
+}
+
+// waste is for what the fluid was served in vain: as much may still leave.
+func (s *Sharing[O]) waste(parts int64) { s.slack = min(s.slack+parts, far) }
+
+// servedOf returns what the fluid has served of the calls of a flow that wait.
+func (s *Sharing[O]) servedOf(f *Flow[O]) int64 {
+	if s.v <= f.start {
+		return 0
+	}
+	ofHead := scale(min(s.v, f.end, f.last)-f.start, f.seat, 1)
+	return min(ofHead+scale(max(min(s.v, f.last)-f.end, 0), f.behind, 1), far)
+}
+
+// owedOf returns what the fluid has not served yet of the calls of a flow that have left, which
+// end at the given tag.
+func (s *Sharing[O]) owedOf(f *Flow[O], end int64) (owed int64) {
+	at := s.v
+	for _, b := range f.before {
+		owed += scale(max(b.until-at, 0), b.weight, 1)
+		at = max(at, b.until)
+	}
+	return min(owed+scale(max(end-at, 0), f.seat, 1), far)
 }
 
 // parts returns what V moves on by while a flow of the weight is served a cost, rounded up.
@@ -166,15 +201,6 @@ func scale(d, num, den int64) int64 {
 	}
 	q, _ := bits.Div64(hi, lo, uint64(den))
 	return int64(min(q, far))
-}
-
-// shorten has the flow leave the sum no later than at its end.
-func (s *Sharing[O]) shorten(f *Flow[O]) {
-	if f.at[inServed] > 0 && f.leaves > f.last {
-		f.leaves = f.last
-		s.served.fix(f)
-	}
-	s.retire()
 }
 
 // queue puts a head among those that the fluid has begun with, or will.

@@ -39,14 +39,20 @@ type Flow[O any] struct {
 	end    int64 // where the next call begins at the earliest
 	finish int64 // F of the head
 	last   int64 // where the fluid ends with all its calls, whether they have left or not
-	leaves int64 // when it is looked whether it leaves the sum: last, or less
+	leaves int64 // when its weight in the sum is looked at: no later than it changes
 
-	weight int64  // of the head
+	weight int64  // in the sum
+	seat   int64  // of the head, or of the call before it
+	behind int64  // of the calls behind the head
+	before []span // of the calls before the head, if they weighed otherwise and V is there
 	order  uint64 // of the head, among equals
 	at     [2]int32
 	waits  bool // it has a head
 	begun  bool // V has reached S of the head
 }
+
+// A span is a part of V, up to until, in which a flow counts with a weight.
+type span struct{ until, weight int64 }
 
 // A Sharing is the virtual time and the flows that it knows. It pays for departures at once,
 // until SetRate tells how long that takes.
@@ -57,6 +63,7 @@ type Sharing[O any] struct {
 	tokens  int64 // service that stands unused, in parts of units
 	burst   int64 // the most of it
 	owed    int64 // what has left and is not paid, in parts of units
+	slack   int64 // what the fluid may be served while nothing is owed: calls are late then, or a head has gone that it had served
 	waiting int   // flows that have a head
 
 	now   time.Duration
@@ -70,7 +77,7 @@ type Sharing[O any] struct {
 // New returns a Sharing that knows no flow, of a limit that has a burst of so many units.
 func New[O any](burst int64) *Sharing[O] {
 	s := &Sharing[O]{burst: min(burst, most) * unit}
-	s.tokens = s.burst
+	s.tokens, s.slack = s.burst, s.burst
 	s.begun.by, s.later.by, s.served.by = byFinish, byStart, byLast
 	s.served.which = inServed
 	return s
@@ -91,47 +98,46 @@ func (s *Sharing[O]) Advance(now time.Duration, running bool) {
 	if now > s.now {
 		passed := now - s.now
 		s.now = now
-		switch {
-		case !running:
+		if running {
+			s.pass(s.service(passed))
+		} else {
 			s.tokens = 0
-		case s.owed == 0:
-			s.rest = 0
-		default:
-			s.pay(s.service(passed))
 		}
 	}
 	s.run()
 	s.settle()
 }
 
-// service returns the parts of units that the time is worth, up to what is owed.
+// service returns the parts of units that the time is worth.
 func (s *Sharing[O]) service(passed time.Duration) int64 {
 	hi, lo := bits.Mul64(s.units, unit)
 	if s.units == 0 || hi > 0 {
-		return s.owed
+		return far
 	}
 	hi, lo = bits.Mul64(lo, uint64(passed))
 	lo, carry := bits.Add64(lo, s.rest, 0)
 	if hi += carry; hi >= s.per {
-		return s.owed
+		return far
 	}
 	parts, rest := bits.Div64(hi, lo, s.per)
 	s.rest = rest
-	return int64(min(parts, uint64(s.owed)))
+	return int64(min(parts, far))
 }
 
-func (s *Sharing[O]) pay(parts int64) {
-	s.owed -= parts
-	s.tokens += parts
-	if s.owed == 0 {
-		s.rest = 0
-	}
+// pass is for time that was worth so much: it pays for what has left, and fills the bucket.
+func (s *Sharing[O]) pass(parts int64) {
+	paid := min(parts, s.owed)
+	s.owed -= paid
+	s.tokens += paid
+	more := min(parts-paid, s.slack, max(s.burst-s.tokens, 0))
+	s.tokens += more
+	s.slack -= more
 }
 
 // run has the fluid serve what it can, by which V moves on.
 func (s *Sharing[O]) run() {
 	for s.tokens > 0 && s.sum > 0 {
-		next := s.nextServed()
+		next := s.served.first().leaves
 		if steps := (s.tokens + s.pending) / s.sum; steps < next-s.v {
 			s.v += steps
 			s.pending = (s.tokens + s.pending) % s.sum
@@ -143,6 +149,9 @@ func (s *Sharing[O]) run() {
 		s.retire()
 	}
 	s.tokens = min(s.tokens, s.burst)
+	if s.sum == 0 {
+		s.slack = s.burst
+	}
 }
 
 // Reopened is for the first call that leaves behind a hold, before [Sharing.Left]. The bucket
@@ -158,36 +167,55 @@ func (s *Sharing[O]) Reopened(cost int64) {
 // ahead returns how much the fluid has served that has not left, less what has left that it
 // has not served.
 func (s *Sharing[O]) ahead() (parts int64) {
-	add := func(v, weight int64) { parts += min(max(v, -most), most) * weight }
 	for _, h := range []*heap[O]{&s.begun, &s.later} {
 		for _, f := range h.flows {
-			add(min(s.v, f.last)-f.start, f.weight)
+			parts += s.servedOf(f) - s.owedOf(f, f.start)
 		}
 	}
 	for _, f := range s.served.flows {
 		if !f.waits {
-			add(s.v-f.last, f.weight)
+			parts -= s.owedOf(f, f.last)
 		}
 	}
 	return parts
 }
 
-// nextServed returns the V at which the next flow leaves the sum. There is one in it.
-func (s *Sharing[O]) nextServed() int64 {
-	for {
-		f := s.served.first()
-		if f.leaves >= f.last {
-			return f.leaves
-		}
-		f.leaves = f.last
+// stretch returns the weight with which the fluid serves a flow at V, and until when.
+func (s *Sharing[O]) stretch(f *Flow[O]) (weight, until int64) {
+	for len(f.before) > 0 && f.before[0].until <= s.v {
+		f.before = f.before[1:]
+	}
+	switch {
+	case len(f.before) > 0:
+		return f.before[0].weight, f.before[0].until
+	case s.v < f.end && f.seat != f.behind:
+		return f.seat, f.end
+	}
+	return f.behind, f.last
+}
+
+// weigh has a flow be in the sum with the weight that it has at V, or not at all.
+func (s *Sharing[O]) weigh(f *Flow[O]) {
+	weight, until := s.stretch(f)
+	in := f.at[inServed] > 0
+	switch {
+	case until > s.v && in:
+		s.sum += weight - f.weight
+		f.weight, f.leaves = weight, until
 		s.served.fix(f)
+	case until > s.v:
+		s.sum += weight
+		f.weight, f.leaves = weight, until
+		s.served.add(f)
+	case in:
+		s.leaveSum(f)
 	}
 }
 
-// retire takes those flows out of the sum whose calls the fluid has all served.
+// retire looks at the flows of which V has reached the end of a stretch.
 func (s *Sharing[O]) retire() {
-	for s.sum > 0 && s.nextServed() <= s.v {
-		s.leaveSum(s.served.first())
+	for f := s.served.first(); f != nil && f.leaves <= s.v; f = s.served.first() {
+		s.weigh(f)
 	}
 }
 
@@ -196,21 +224,6 @@ func (s *Sharing[O]) leaveSum(f *Flow[O]) {
 	s.served.remove(f)
 	if s.sum == 0 {
 		s.pending = 0
-	}
-}
-
-// enterSum has the fluid serve a flow until V is its last tag.
-func (s *Sharing[O]) enterSum(f *Flow[O], weight int64) {
-	if f.at[inServed] > 0 {
-		s.sum += weight - f.weight
-		f.weight = weight
-		return
-	}
-	f.weight = weight
-	if f.last > s.v {
-		s.sum += weight
-		f.leaves = f.last
-		s.served.add(f)
 	}
 }
 
