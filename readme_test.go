@@ -10,12 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every piece of Go in the README stands, line by line, in an example that is
-// compiled and run, and so does what the program that begins it prints.
+// Every piece of Go in the README and in the pages that say so here stands, line by line, in
+// an example that is compiled and run.
 func TestREADMEIsCompiled(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
-	require.NoError(t, err)
-	files, err := filepath.Glob("*/example_test.go")
+	files, err := filepath.Glob("*/example*_test.go")
 	require.NoError(t, err)
 	var examples strings.Builder
 	for _, name := range append(files, "examples/hello/main.go") {
@@ -23,14 +21,23 @@ func TestREADMEIsCompiled(t *testing.T) {
 		require.NoError(t, err)
 		examples.WriteString(unindented(string(text)))
 	}
-	blocks := strings.Split(string(readme), "```go\n")[1:]
-	assert.GreaterOrEqual(t, len(blocks), 5)
-	for _, block := range blocks {
-		code, _, ok := strings.Cut(block, "```")
-		require.True(t, ok, "a block of code that does not end")
-		assert.Contains(t, examples.String(), unindented(code))
+	for page, least := range map[string]int{"README.md": 5, "docs/next.md": 4} {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		blocks := strings.Split(string(text), "```go\n")[1:]
+		assert.GreaterOrEqual(t, len(blocks), least, page)
+		for _, block := range blocks {
+			code, _, ok := strings.Cut(block, "```")
+			require.True(t, ok, "%s: a block of code that does not end", page)
+			assert.True(t, strings.Contains(examples.String(), unindented(code)), "%s: in no example that is run:\n%s", page, code)
+		}
 	}
+}
 
+// What the program that begins the README prints stands in it.
+func TestREADMEPrints(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
 	output, err := os.ReadFile("examples/hello/main_test.go")
 	require.NoError(t, err)
 	_, printed, ok := strings.Cut(string(readme), "```\n\nIt prints")

@@ -1,6 +1,10 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/sluice-go/sluice/examples/internal/svg"
+)
 
 // The picture in pixels: names on the left, a plot, and numbers on the right.
 const (
@@ -42,7 +46,7 @@ text { font: 12px system-ui, "Segoe UI", "DejaVu Sans", sans-serif; fill: #33415
 
 // A picture draws one comparison.
 type picture struct {
-	svg
+	svg.Picture
 	*comparison
 	axis
 	wide float64 // a slot
@@ -66,13 +70,13 @@ func draw(c *comparison) []byte {
 	lanes, bottom := p.lanes()
 	height := bottom + 34
 
-	end := p.open("svg", "xmlns", "http://www.w3.org/2000/svg",
-		"viewBox", fmt.Sprintf("0 0 %d %s", pictureWidth, number(height)),
+	end := p.Open("svg", "xmlns", "http://www.w3.org/2000/svg",
+		"viewBox", fmt.Sprintf("0 0 %d %s", pictureWidth, svg.Number(height)),
 		"width", float64(pictureWidth), "height", height)
-	endStyle := p.open("style")
-	p.escape(style)
+	endStyle := p.Open("style")
+	p.Escape(style)
 	endStyle()
-	p.rect("paper", 0, 0, pictureWidth, height)
+	p.Rect("paper", 0, 0, pictureWidth, height)
 	p.header()
 	// From back to front: worst windows, boundaries, and then the calls.
 	for _, l := range lanes {
@@ -136,7 +140,7 @@ func most(sums []int64) (highest int64) {
 // stack draws a mark for each call, as high as its cost. Where they would be too thin
 // to be told apart it draws one for all of a slot, which also keeps the file small.
 func (p *picture) stack(l lane) {
-	p.line("base", plotLeft, l.base, plotRight, l.base)
+	p.Line("base", plotLeft, l.base, plotRight, l.base)
 	if p.unit < minUnit {
 		left, refused := p.sums(l)
 		for slot := range p.slots {
@@ -163,7 +167,7 @@ func (p *picture) stack(l lane) {
 func (p *picture) left(l lane, slot int, there, units int64) {
 	if units > 0 {
 		high := float64(units) * p.unit
-		p.rect(l.departure, p.x(slot), l.base-float64(there)*p.unit-high, min(p.wide, maxWide), high)
+		p.Rect(l.departure, p.x(slot), l.base-float64(there)*p.unit-high, min(p.wide, maxWide), high)
 	}
 }
 
@@ -171,7 +175,7 @@ func (p *picture) left(l lane, slot int, there, units int64) {
 func (p *picture) refused(l lane, slot int, there, units int64) {
 	if units > 0 {
 		const inset = .5 // for the stroke
-		p.crossed("refusal", p.x(slot)+inset, l.base+float64(there)*p.unit+inset,
+		p.Crossed("refusal", p.x(slot)+inset, l.base+float64(there)*p.unit+inset,
 			min(p.wide, maxWide)-2*inset, float64(units)*p.unit-2*inset)
 	}
 }
@@ -185,7 +189,7 @@ func (p *picture) behind(l lane) {
 		return
 	}
 	if l.use == meter {
-		p.line("rule", 0, l.y-laneGap/2., pictureWidth, l.y-laneGap/2.)
+		p.Line("rule", 0, l.y-laneGap/2., pictureWidth, l.y-laneGap/2.)
 	}
 	if l.passed == 0 {
 		return
@@ -196,26 +200,26 @@ func (p *picture) behind(l lane) {
 	}
 	x := p.x(p.slot(l.worstAt))
 	wide := p.wide * float64(p.perWindow) / float64(p.perSlot)
-	p.rect(class, x, l.y-2, min(wide, plotRight-x), l.height+4)
+	p.Rect(class, x, l.y-2, min(wide, plotRight-x), l.height+4)
 }
 
 // drawTimes draws the boundaries and, above and below the plot, the ticks.
 func (p *picture) drawTimes(bottom float64) {
 	for slot := range p.slots {
 		if p.isBoundary(slot) {
-			p.line("boundary", p.x(slot), plotTop-6, p.x(slot), bottom)
+			p.Line("boundary", p.x(slot), plotTop-6, p.x(slot), bottom)
 		}
 	}
 	const letter = 8 // pixels, on the safe side
 	need := func(label string) int { return int(float64(len(label)+1)*letter/p.wide) + 1 }
 	for _, slot := range p.ticks(need) {
 		x, label := p.x(slot), p.label(slot)
-		p.line("mark", x, plotTop-11, x, plotTop-6)
-		p.line("mark", x, bottom, x, bottom+5)
-		p.text("tick", x, plotTop-15, label)
-		p.text("tick", x, bottom+18, label)
+		p.Line("mark", x, plotTop-11, x, plotTop-6)
+		p.Line("mark", x, bottom, x, bottom+5)
+		p.Text("tick", x, plotTop-15, label)
+		p.Text("tick", x, bottom+18, label)
 	}
-	p.line("mark", plotLeft, bottom, plotRight, bottom)
+	p.Line("mark", plotLeft, bottom, plotRight, bottom)
 }
 
 // words names a lane on its left and writes its numbers on the right.
@@ -223,48 +227,48 @@ func (p *picture) words(l lane) {
 	y := l.y + 13
 	column := func(i int) float64 { return plotRight + 16 + 94*float64(i) }
 	if l.trial == nil {
-		p.text("name", 16, y, "arrivals")
-		p.text("", column(0), y, fmt.Sprintf("%d calls", len(p.calls)))
+		p.Text("name", 16, y, "arrivals")
+		p.Text("", column(0), y, fmt.Sprintf("%d calls", len(p.calls)))
 		return
 	}
 	if l.use == meter {
-		p.text("name", 16, y, l.name)
+		p.Text("name", 16, y, l.name)
 	} else {
-		p.text("about", 16, y, l.about)
+		p.Text("about", 16, y, l.about)
 	}
-	p.text("use", plotLeft-10, y, l.use)
-	p.text("", column(0), y, fmt.Sprintf("%d passed", l.passed))
-	p.text("", column(1), y, fmt.Sprintf("%d refused", l.measure.refused))
+	p.Text("use", plotLeft-10, y, l.use)
+	p.Text("", column(0), y, fmt.Sprintf("%d passed", l.passed))
+	p.Text("", column(1), y, fmt.Sprintf("%d refused", l.measure.refused))
 	worst := fmt.Sprintf("worst %d", l.worst)
 	if excess := l.excess(p.limits.limit); excess != "" {
-		p.text("over", column(2), y, worst+" ("+excess+")")
+		p.Text("over", column(2), y, worst+" ("+excess+")")
 	} else {
-		p.text("", column(2), y, worst)
+		p.Text("", column(2), y, worst)
 	}
 }
 
 // header says what this is and explains the marks.
 func (p *picture) header() {
-	p.text("title", 16, 28, p.title())
-	p.text("", 16, 48, p.terms())
-	end := p.open("g", "class", "legend")
+	p.Text("title", 16, 28, p.title())
+	p.Text("", 16, 48, p.terms())
+	end := p.Open("g", "class", "legend")
 	defer end()
 	const y, high, letter = 60, 9, 6.6
 	x := 16.
 	words := func(mark float64, words string) {
-		p.text("", x+mark+5, y+high, words)
+		p.Text("", x+mark+5, y+high, words)
 		x += mark + 5 + letter*float64(len(words)) + 16
 	}
-	p.rect("departure", x, y, high, high)
+	p.Rect("departure", x, y, high, high)
 	words(high, "leaves")
-	p.crossed("refusal", x, y, high, high)
+	p.Crossed("refusal", x, y, high, high)
 	words(high, "refused")
-	p.line("boundary", x+4, y-4, x+4, y+high+4)
+	p.Line("boundary", x+4, y-4, x+4, y+high+4)
 	words(high, "a window begins")
 	worst := "the worst " + plain(p.limits.window)
-	p.rect("kept", x, y-3, 20, 15)
+	p.Rect("kept", x, y-3, 20, 15)
 	words(20, worst)
-	p.rect("exceeded", x, y-3, 20, 15)
+	p.Rect("exceeded", x, y-3, 20, 15)
 	words(20, fmt.Sprintf("%s, above the limit of %d", worst, p.limits.limit))
 	words(0, fmt.Sprintf("(as high as the cost, in columns of %s)", plain(p.slotLength())))
 }
