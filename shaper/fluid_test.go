@@ -23,7 +23,7 @@ import (
 // the account, after the fluid has finished it. More runs: SLUICE_RUNS=100000.
 func TestFluid(t *testing.T) {
 	worst := new(big.Rat)
-	trial.Bubble(t, 1000, func(t *testing.T, rng *rand.Rand) {
+	trial.Bubble(t, 150, func(t *testing.T, rng *rand.Rand) {
 		f := newFluidRun(t, rng)
 		f.play()
 		if f.worst.Cmp(worst) > 0 {
