@@ -78,8 +78,6 @@ func (r *rule) Held() {
 
 func (r *rule) Reopened(cost int64) { r.Sharing.Reopened(cost) }
 
-func (r *rule) head(f *flow) (c *discipline.Call) { return f.key.Head() }
-
 func (r *rule) join(f *flow) {
 	c := f.key.Head()
 	f.joined = true
