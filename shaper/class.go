@@ -32,7 +32,8 @@ const maxClasses = 256
 // [Shaper.Allow] overtakes no waiting call.
 //
 // With a bound, the arrival of an urgent call takes time in proportion to the waiting calls
-// that it may not overtake. In a [Group] classes are those of the calls of each key.
+// that it may not overtake. In a [Group] classes order the calls of each key; where it is
+// [Under] an account without weights, those of all keys.
 func WithClasses(n int, overtake time.Duration) Option {
 	return func(c *config) { c.classes, c.overtake = &n, overtake }
 }

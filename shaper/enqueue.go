@@ -8,8 +8,8 @@ import (
 // A Call is what [Shaper.Enqueue] and [Group.Enqueue] wait for.
 type Call struct {
 	Cost     int       // in units; 0 means 1
-	Class    int       // see WithClasses; one beyond the last is of the last
-	Deadline time.Time // when it is too late for the call to leave; zero: never
+	Class    int       // see WithClasses; one beyond the last is of the last, one below 0 panics
+	Deadline time.Time // when it is too late for the call to leave, by the clock of the Shaper; zero: never
 }
 
 // Enqueue is [Shaper.Wait] for a caller that has something better to do than to block: it
@@ -21,6 +21,8 @@ type Call struct {
 // or false if it has its answer already, which may still be on its way. A call whose deadline
 // comes while it waits is refused with [ErrDeadline]. For a call that leaves at once done may
 // be called before Enqueue returns.
+//
+// An enqueued call takes no place of [WithMaxInFlight], as Wait does not.
 //
 // done must not block: the answers of a Shaper are told one after another, in the order in
 // which they came about, on whatever goroutine has brought them about. No lock is held, so

@@ -14,7 +14,7 @@ import (
 // The calls of all keys stand in the account's line, with the calls of the account itself
 // and of other Groups under it. A call that its own key holds back is in the way of no other
 // key. Of the calls that their keys allow, the one goes next that came first, or by
-// [WithClasses] or [WithWeights]; a key that was held counts from when the hold ended. A call
+// [WithClasses] or [WithWeights]; a key that was held or paused counts from when that ended. A call
 // that is next is waited for, whatever it costs.
 //
 // The account bounds how many calls wait ([WithQueue]), and how long; bounds that the Group
