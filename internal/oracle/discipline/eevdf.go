@@ -36,12 +36,42 @@ type EEVDF struct {
 type tags struct {
 	seated       bool
 	s, f, weight *big.Rat
-	paying       []paying // what the fluid has still to serve of what left
-	floor        *big.Rat // nil: none
-	next         *big.Rat // where the call behind the head starts; nil: where the head ends
-	named        *big.Rat // the weight that the key was given last
-	chain        *big.Rat // where the next call starts at the earliest
-	entered      map[*Call]*big.Rat
+	paying       []paying           // what the fluid has still to serve of what left
+	floor        *big.Rat           // nil: none
+	next         *big.Rat           // where the call behind the head starts; nil: where the head ends
+	named        *big.Rat           // the weight that the key was given last
+	chain        *big.Rat           // where the next call starts at the earliest
+	level        int64              // units that have left
+	gap          gap                // where the fluid took the key up when it had been dry
+	entered      map[*Call]*big.Rat // V when the calls joined, for MarkAll
+}
+
+// A gap says that the fluid had served the key this many units when V was v, and went on
+// from there. It is between two calls when it comes about, but cancels and calls that are
+// more urgent may move it into one.
+type gap struct {
+	level int64
+	v     *big.Rat // nil: there was none
+}
+
+// in reports whether the gap is at one of the levels from from to before to.
+func (g gap) in(from, to int64) bool { return g.v != nil && from <= g.level && g.level < to }
+
+// through returns the V at which the fluid has served all levels from from to before to
+// if it was at v at the first.
+func (g gap) through(v *big.Rat, from, to int64, weight *big.Rat) *big.Rat {
+	add := func(v *big.Rat, units int64) *big.Rat {
+		d := big.NewRat(units, 1)
+		return d.Quo(d, weight).Add(d, v)
+	}
+	if !g.in(from, to) {
+		return add(v, to-from)
+	}
+	v = add(v, g.level-from)
+	if v.Cmp(g.v) < 0 {
+		v = g.v
+	}
+	return add(v, to-g.level)
 }
 
 // paying is a stretch of V in which a key counts with this weight. There is more than one
@@ -102,22 +132,13 @@ func (e *EEVDF) Reopened(cost int64) {
 // ahead returns how many units of a key the fluid has served that have not left.
 func (e *EEVDF) ahead(k *Key) *big.Rat {
 	t := &e.tags[k.ID]
-	units := func(from, to, weight *big.Rat) *big.Rat {
-		d := new(big.Rat).Sub(to, from)
-		return d.Mul(d, weight)
-	}
 	if !t.seated {
 		return e.owes(t)
 	}
 	if e.v.Cmp(t.s) < 0 {
 		return e.owes(t)
 	}
-	end := e.behind(t, k.Head())
-	n := units(t.s, least(e.v, e.after(t, k.Head().Cost)), t.weight)
-	if e.v.Cmp(end) > 0 {
-		n.Add(n, units(end, least(e.v, e.end(k)), big.NewRat(k.Weight, 1)))
-	}
-	return n
+	return least(e.served(t, k.Head().Cost), big.NewRat(waiting(k, nil), 1))
 }
 
 func least(a, b *big.Rat) *big.Rat {
@@ -190,21 +211,31 @@ func (e *EEVDF) endBut(k *Key, newcomer *Call) *big.Rat {
 	if !t.seated {
 		return t.chain
 	}
-	end, first := t.s, true
+	var waiting []*Call
 	for _, c := range k.Calls {
-		switch {
-		case c == newcomer:
-			continue
-		case first:
-			end, first = e.behind(t, c), false
-			continue
+		if c != newcomer {
+			waiting = append(waiting, c)
 		}
-		if at := t.entered[c]; at.Cmp(end) > 0 {
+	}
+	end, level := e.behind(t, waiting[0]), t.level+waiting[0].Cost
+	for _, c := range waiting[1:] {
+		if at := t.entered[c]; e.MarkAll && at.Cmp(end) > 0 {
 			end = at
 		}
-		end = new(big.Rat).Add(end, big.NewRat(c.Cost, k.Weight))
+		end = t.gap.through(end, level, level+c.Cost, t.named)
+		level += c.Cost
 	}
 	return end
+}
+
+// waiting returns the units of a key that wait, but for those of one call.
+func waiting(k *Key, but *Call) (n int64) {
+	for _, c := range k.Calls {
+		if c != but {
+			n += c.Cost
+		}
+	}
+	return n
 }
 
 // behind is where the call behind a head starts.
@@ -217,8 +248,7 @@ func (e *EEVDF) behind(t *tags, head *Call) *big.Rat {
 
 // after is the tag at which a call of this cost ends that starts where the seat does.
 func (e *EEVDF) after(t *tags, cost int64) *big.Rat {
-	d := big.NewRat(cost, 1)
-	return d.Quo(d, t.weight).Add(d, t.s)
+	return t.gap.through(t.s, t.level, t.level+cost, t.weight)
 }
 
 // sit gives the key's head its tags.
@@ -233,7 +263,13 @@ func (e *EEVDF) sit(k *Key) {
 	if k.Blocked && !e.KeepBlocked {
 		return
 	}
-	start := t.entered[head]
+	start := new(big.Rat)
+	if t.gap.v != nil && t.gap.level <= t.level {
+		start = t.gap.v
+	}
+	if e.MarkAll {
+		start = t.entered[head]
+	}
 	if e.LateStart {
 		start = e.v
 	}
@@ -254,35 +290,59 @@ func (e *EEVDF) finish(t *tags, c *Call) {
 // reseat gives the seat of a head that did not leave to the head that there is now.
 func (e *EEVDF) reseat(k *Key, old *Call) {
 	t := &e.tags[k.ID]
-	served := e.served(t, old)
+	served := e.served(t, old.Cost)
 	if !e.NoFloor {
 		t.floor = t.f
 	}
 	if e.FreshSeat {
 		t.chain = t.s
-		t.entered[k.Head()] = e.v
+		t.entered[k.Head()], t.gap = e.v, gap{t.level, e.v}
 		e.sit(k)
 		return
 	}
 	e.finish(t, k.Head())
 	t.next = nil
-	if beyond := served.Sub(served, big.NewRat(k.Head().Cost, 1)); beyond.Sign() > 0 && !e.Retroactive {
-		t.next = beyond.Sub(e.v, beyond.Quo(beyond, t.named))
+	e.goOn(k, served)
+}
+
+// goOn says that the fluid has served a key so many units since the seat of its head
+// began. What it serves behind the head from now on it serves with the new weight.
+func (e *EEVDF) goOn(k *Key, served *big.Rat) {
+	t := &e.tags[k.ID]
+	head := k.Head().Cost
+	beyond := new(big.Rat).Sub(served, big.NewRat(head, 1))
+	if e.Retroactive || beyond.Sign() <= 0 || served.Cmp(big.NewRat(waiting(k, nil), 1)) >= 0 {
+		return
+	}
+	t.next = beyond.Sub(e.v, beyond.Quo(beyond, t.named))
+	if t.gap.v != nil && t.gap.level >= t.level+head {
+		t.gap = gap{}
 	}
 }
 
-// served returns the units that V has passed since the seat of a head began.
-func (e *EEVDF) served(t *tags, head *Call) *big.Rat {
-	end := e.behind(t, head)
-	if e.v.Cmp(t.s) <= 0 {
-		return new(big.Rat)
+// served returns the units that V has passed since the seat of a head of this cost began,
+// as if there were no end of the calls behind it.
+func (e *EEVDF) served(t *tags, head int64) *big.Rat {
+	v, level, boundary := t.s, t.level, t.level+head
+	if t.next != nil && t.next.Cmp(e.v) <= 0 {
+		v, level = t.next, boundary
 	}
-	if e.v.Cmp(end) <= 0 {
-		n := new(big.Rat).Sub(e.v, t.s)
-		return n.Mul(n, t.weight)
+	if g := t.gap; g.v != nil && g.level > level {
+		v, level = g.v, g.level
 	}
-	n := new(big.Rat).Sub(e.v, end)
-	return n.Mul(n, t.named).Add(n, big.NewRat(head.Cost, 1))
+	if e.v.Cmp(v) <= 0 {
+		return big.NewRat(level-t.level, 1)
+	}
+	if level < boundary {
+		end := gap{}.through(v, level, boundary, t.weight)
+		if e.v.Cmp(end) <= 0 {
+			n := new(big.Rat).Sub(e.v, v)
+			return n.Mul(n, t.weight).Add(n, big.NewRat(level-t.level, 1))
+		}
+		v, level = end, boundary
+	}
+	n := new(big.Rat).Sub(e.v, v)
+	return n.Mul(n, t.named).Add(n, big.NewRat(level-t.level, 1))
 }
 
 // Joined is told of a new call.
@@ -290,9 +350,12 @@ func (e *EEVDF) Joined(c *Call) {
 	k := c.Key
 	t := &e.tags[k.ID]
 	// A key that the fluid serves goes on from its last tag. One that it does not starts at V.
-	t.entered[c] = new(big.Rat)
-	if e.MarkAll || e.endBut(k, c).Cmp(e.v) <= 0 {
-		t.entered[c] = e.v
+	t.entered[c] = e.v
+	switch {
+	case !t.seated:
+		t.gap = gap{t.level, e.v}
+	case e.endBut(k, c).Cmp(e.v) <= 0:
+		t.gap = gap{t.level + waiting(k, c), e.v}
 	}
 	switch {
 	case k.Head() != c:
@@ -306,15 +369,6 @@ func (e *EEVDF) Joined(c *Call) {
 // Gone is told of a call that does not leave.
 func (e *EEVDF) Gone(c *Call, wasHead bool) {
 	t := &e.tags[c.Key.ID]
-	// Where the fluid took the key up again is not forgotten with the call that brought it.
-	for _, next := range c.Key.Calls {
-		if before(next, c) > 0 {
-			if t.entered[next].Cmp(t.entered[c]) < 0 {
-				t.entered[next] = t.entered[c]
-			}
-			break
-		}
-	}
 	delete(t.entered, c)
 	switch {
 	case !wasHead || !t.seated:
@@ -332,6 +386,7 @@ func (e *EEVDF) Left(c *Call) {
 	t := &e.tags[c.Key.ID]
 	delete(t.entered, c)
 	t.chain, t.next = e.behind(t, c), nil
+	t.level += c.Cost
 	if e.ChainFloor {
 		t.chain = t.f
 	}
@@ -362,6 +417,7 @@ func (e *EEVDF) empty() {
 func (e *EEVDF) Charged(k *Key, units int64) {
 	t := &e.tags[k.ID]
 	e.unpaid = new(big.Rat).Add(e.unpaid, big.NewRat(units, 1))
+	t.level += units
 	weight := t.weight
 	if !t.seated {
 		weight = big.NewRat(k.Weight, 1)
@@ -408,6 +464,7 @@ func (e *EEVDF) Unblocked(k *Key) {
 	for _, c := range k.Calls {
 		t.entered[c] = e.v
 	}
+	t.gap = gap{t.level, e.v}
 	e.sit(k)
 }
 
@@ -415,23 +472,18 @@ func (e *EEVDF) Unblocked(k *Key) {
 // given to the calls behind the head by now.
 func (e *EEVDF) Reweighed(k *Key) {
 	t := &e.tags[k.ID]
-	old := t.named
-	t.named = big.NewRat(k.Weight, 1)
 	if !t.seated {
+		t.named = big.NewRat(k.Weight, 1)
 		return
 	}
+	served := e.served(t, k.Head().Cost) // with the weight that counts until now
+	t.named = big.NewRat(k.Weight, 1)
 	if e.Retag {
 		t.weight = t.named
 		e.finish(t, k.Head())
 		return
 	}
-	from := e.behind(t, k.Head())
-	if e.Retroactive || from.Cmp(e.v) >= 0 || e.end(k).Cmp(from) <= 0 {
-		return
-	}
-	served := new(big.Rat).Sub(e.v, from)
-	served.Mul(served, old).Quo(served, t.named)
-	t.next = served.Sub(e.v, served)
+	e.goOn(k, served)
 }
 
 // Next returns the key that goes next.
