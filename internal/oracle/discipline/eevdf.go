@@ -42,36 +42,29 @@ type tags struct {
 	named        *big.Rat           // the weight that the key was given last
 	chain        *big.Rat           // where the next call starts at the earliest
 	level        int64              // units that have left
-	gap          gap                // where the fluid took the key up when it had been dry
+	anchor       anchor             // where the fluid took the key up when it had been dry
 	entered      map[*Call]*big.Rat // V when the calls joined, for MarkAll
 }
 
-// A gap says that the fluid had served the key this many units when V was v, and went on
-// from there. It is between two calls when it comes about, but cancels and calls that are
-// more urgent may move it into one.
-type gap struct {
-	level int64
-	v     *big.Rat // nil: there was none
-}
+// An anchor says that the fluid had served the key this many units when V was v, and goes
+// on from there. It is set where a key that was dry joins anew, and where a head takes the
+// seat of another.
+type anchor struct{ level, v *big.Rat } // nil: there is none
 
-// in reports whether the gap is at one of the levels from from to before to.
-func (g gap) in(from, to int64) bool { return g.v != nil && from <= g.level && g.level < to }
+// in reports whether the anchor is at one of the levels from from to before to.
+func (a anchor) in(from, to int64) bool {
+	return a.v != nil && a.level.Cmp(big.NewRat(from, 1)) >= 0 && a.level.Cmp(big.NewRat(to, 1)) < 0
+}
 
 // through returns the V at which the fluid has served all levels from from to before to
 // if it was at v at the first.
-func (g gap) through(v *big.Rat, from, to int64, weight *big.Rat) *big.Rat {
-	add := func(v *big.Rat, units int64) *big.Rat {
-		d := big.NewRat(units, 1)
-		return d.Quo(d, weight).Add(d, v)
+func (a anchor) through(v *big.Rat, from, to int64, weight *big.Rat) *big.Rat {
+	level := big.NewRat(from, 1)
+	if a.in(from, to) {
+		v, level = a.v, a.level
 	}
-	if !g.in(from, to) {
-		return add(v, to-from)
-	}
-	v = add(v, g.level-from)
-	if v.Cmp(g.v) < 0 {
-		v = g.v
-	}
-	return add(v, to-g.level)
+	d := new(big.Rat).Sub(big.NewRat(to, 1), level)
+	return d.Quo(d, weight).Add(d, v)
 }
 
 // paying is a stretch of V in which a key counts with this weight. There is more than one
@@ -222,7 +215,7 @@ func (e *EEVDF) endBut(k *Key, newcomer *Call) *big.Rat {
 		if at := t.entered[c]; e.MarkAll && at.Cmp(end) > 0 {
 			end = at
 		}
-		end = t.gap.through(end, level, level+c.Cost, t.named)
+		end = t.anchor.through(end, level, level+c.Cost, t.named)
 		level += c.Cost
 	}
 	return end
@@ -248,7 +241,7 @@ func (e *EEVDF) behind(t *tags, head *Call) *big.Rat {
 
 // after is the tag at which a call of this cost ends that starts where the seat does.
 func (e *EEVDF) after(t *tags, cost int64) *big.Rat {
-	return t.gap.through(t.s, t.level, t.level+cost, t.weight)
+	return t.anchor.through(t.s, t.level, t.level+cost, t.weight)
 }
 
 // sit gives the key's head its tags.
@@ -264,8 +257,8 @@ func (e *EEVDF) sit(k *Key) {
 		return
 	}
 	start := new(big.Rat)
-	if t.gap.v != nil && t.gap.level <= t.level {
-		start = t.gap.v
+	if a := t.anchor; a.v != nil && a.level.Cmp(big.NewRat(t.level, 1)) <= 0 {
+		start = a.v
 	}
 	if e.MarkAll {
 		start = t.entered[head]
@@ -296,13 +289,13 @@ func (e *EEVDF) reseat(k *Key, old *Call) {
 	}
 	if e.FreshSeat {
 		t.chain = t.s
-		t.entered[k.Head()], t.gap = e.v, gap{t.level, e.v}
+		t.entered[k.Head()], t.anchor = e.v, anchor{big.NewRat(t.level, 1), e.v}
 		e.sit(k)
 		return
 	}
-	e.finish(t, k.Head())
 	t.next = nil
 	e.goOn(k, served)
+	e.finish(t, k.Head())
 }
 
 // goOn says that the fluid has served a key so many units since the seat of its head
@@ -310,39 +303,58 @@ func (e *EEVDF) reseat(k *Key, old *Call) {
 func (e *EEVDF) goOn(k *Key, served *big.Rat) {
 	t := &e.tags[k.ID]
 	head := k.Head().Cost
+	if e.Retroactive || served.Sign() <= 0 || served.Cmp(big.NewRat(waiting(k, nil), 1)) >= 0 {
+		return
+	}
 	beyond := new(big.Rat).Sub(served, big.NewRat(head, 1))
-	if e.Retroactive || beyond.Sign() <= 0 || served.Cmp(big.NewRat(waiting(k, nil), 1)) >= 0 {
+	if beyond.Sign() <= 0 {
+		t.anchor = anchor{served.Add(served, big.NewRat(t.level, 1)), e.v}
 		return
 	}
 	t.next = beyond.Sub(e.v, beyond.Quo(beyond, t.named))
-	if t.gap.v != nil && t.gap.level >= t.level+head {
-		t.gap = gap{}
+	if t.anchor.v != nil && t.anchor.level.Cmp(big.NewRat(t.level+head, 1)) >= 0 {
+		t.anchor = anchor{}
 	}
 }
 
 // served returns the units that V has passed since the seat of a head of this cost began,
 // as if there were no end of the calls behind it.
 func (e *EEVDF) served(t *tags, head int64) *big.Rat {
-	v, level, boundary := t.s, t.level, t.level+head
+	v, level, boundary := t.s, new(big.Rat), big.NewRat(head, 1)
 	if t.next != nil && t.next.Cmp(e.v) <= 0 {
 		v, level = t.next, boundary
 	}
-	if g := t.gap; g.v != nil && g.level > level {
-		v, level = g.v, g.level
+	if a := t.anchor; a.v != nil {
+		if l := new(big.Rat).Sub(a.level, big.NewRat(t.level, 1)); l.Cmp(level) > 0 {
+			v, level = a.v, l
+		}
 	}
 	if e.v.Cmp(v) <= 0 {
-		return big.NewRat(level-t.level, 1)
+		return level
 	}
-	if level < boundary {
-		end := gap{}.through(v, level, boundary, t.weight)
-		if e.v.Cmp(end) <= 0 {
-			n := new(big.Rat).Sub(e.v, v)
-			return n.Mul(n, t.weight).Add(n, big.NewRat(level-t.level, 1))
+	// units returns how many the fluid has served since V was v.
+	units := func(weight *big.Rat) *big.Rat {
+		n := new(big.Rat).Sub(e.v, v)
+		return n.Mul(n, weight)
+	}
+	if level.Cmp(boundary) < 0 {
+		togo := new(big.Rat).Sub(boundary, level)
+		if n := units(t.weight); n.Cmp(togo) <= 0 {
+			return n.Add(n, level)
 		}
-		v, level = end, boundary
+		v, level = togo.Quo(togo, t.weight).Add(togo, v), boundary
 	}
-	n := new(big.Rat).Sub(e.v, v)
-	return n.Mul(n, t.named).Add(n, big.NewRat(level-t.level, 1))
+	n := units(t.named)
+	return n.Add(n, level)
+}
+
+// joinAnew lets a key take part from V on, or from where the fluid will have served what
+// has left of it.
+func (e *EEVDF) joinAnew(t *tags) {
+	t.anchor = anchor{big.NewRat(t.level, 1), e.v}
+	if e.v.Cmp(t.chain) < 0 {
+		t.anchor.v = t.chain
+	}
 }
 
 // Joined is told of a new call.
@@ -353,9 +365,9 @@ func (e *EEVDF) Joined(c *Call) {
 	t.entered[c] = e.v
 	switch {
 	case !t.seated:
-		t.gap = gap{t.level, e.v}
+		e.joinAnew(t)
 	case e.endBut(k, c).Cmp(e.v) <= 0:
-		t.gap = gap{t.level + waiting(k, c), e.v}
+		t.anchor = anchor{big.NewRat(t.level+waiting(k, c), 1), e.v}
 	}
 	switch {
 	case k.Head() != c:
@@ -385,8 +397,12 @@ func (e *EEVDF) Gone(c *Call, wasHead bool) {
 func (e *EEVDF) Left(c *Call) {
 	t := &e.tags[c.Key.ID]
 	delete(t.entered, c)
-	t.chain, t.next = e.behind(t, c), nil
+	chain := e.behind(t, c)
 	t.level += c.Cost
+	if a := t.anchor; t.next != nil && a.v != nil && a.level.Cmp(big.NewRat(t.level, 1)) < 0 {
+		t.anchor = anchor{} // next knows better
+	}
+	t.chain, t.next = chain, nil
 	if e.ChainFloor {
 		t.chain = t.f
 	}
@@ -464,7 +480,7 @@ func (e *EEVDF) Unblocked(k *Key) {
 	for _, c := range k.Calls {
 		t.entered[c] = e.v
 	}
-	t.gap = gap{t.level, e.v}
+	e.joinAnew(t)
 	e.sit(k)
 }
 
