@@ -145,7 +145,10 @@ func TestFloor(t *testing.T) {
 			l.Join(k, largest, 0)
 			l.Join(k, 1, 0)
 		}
-		l.Advance(25 * tick) // a call has just left, and the account has nothing unused
+		l.Advance(23 * tick)
+		for at := int64(24 * tick); l.tat-l.now < largest*tick; at++ {
+			l.Advance(at) // until a call has just left, and the account has nothing unused
+		}
 		l.Join(other, 1, 0)
 		for _, k := range l.Keys[:20] {
 			if c := k.Head(); c != nil && c.Cost == largest {
@@ -171,7 +174,7 @@ func TestSimpler(t *testing.T) {
 		{"DRR", NewDRR(largest), 0},
 		{"SFQ", NewSFQ, 0},
 		{"LateStart", EEVDF{LateStart: true}.New, 6},
-		{"MarkAll", EEVDF{MarkAll: true}.New, 208},
+		{"MarkAll", EEVDF{MarkAll: true}.New, 517},
 		{"StepClock", EEVDF{StepClock: true}.New, 0},
 		{"DebtClock", EEVDF{DebtClock: true}.New, 0},
 		{"ResetEmpty", EEVDF{ResetEmpty: true}.New, 49},
