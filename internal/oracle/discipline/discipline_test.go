@@ -15,9 +15,9 @@ const largest = 5
 
 // script is one random run, the same for every rule.
 type script struct {
-	seed                                                   [2]uint64
-	keys, steps                                            int
-	burst, overtake, maxWeight, gap                        int64
+	seed                                                            [2]uint64
+	keys, steps                                                     int
+	burst, overtake, maxWeight, gap                                 int64
 	classes, cancels, blocks, limits, weights, holds, mass int // chances of 100
 }
 

@@ -7,11 +7,12 @@ import "math/big"
 // account would, as long as it has a backlog.
 //
 // A key's head sits on a seat: its S, its weight, and the F that no call may go below.
-// A call that takes the place of a head that went without leaving takes its seat.
+// A call that takes the place of a head that went without leaving takes its seat. The next
+// call starts where the head's cost ends, and not at the F that the floor raised.
 //
 // The fields that are bools are simpler rules, each of which breaks the promise.
 type EEVDF struct {
-	LateStart   bool // S is max(V, F) when the call becomes head, not V when it entered
+	LateStart   bool // S is max(V, F) when the call becomes head
 	MarkAll     bool // S is never before V when the call joined, also if the fluid serves its key
 	StepClock   bool // V moves at departures only, by what left
 	DebtClock   bool // V runs by what has left and is paid, and not by what stands unused
@@ -429,37 +430,45 @@ func (e *EEVDF) empty() {
 	}
 }
 
-// Charged is told of units that left without asking.
+// Charged is told of units that left without asking. They are before the head of their
+// key, and nobody else's.
 func (e *EEVDF) Charged(k *Key, units int64) {
 	t := &e.tags[k.ID]
 	e.unpaid = new(big.Rat).Add(e.unpaid, big.NewRat(units, 1))
-	t.level += units
-	weight := t.weight
-	if !t.seated {
-		weight = big.NewRat(k.Weight, 1)
-	}
 	d := big.NewRat(units, 1)
-	d.Quo(d, weight)
-	if t.seated {
-		if t.s.Cmp(e.v) < 0 {
-			t.paying = append(t.paying, paying{e.v, t.weight})
-		}
-		t.s = new(big.Rat).Add(t.s, d)
-		t.paying = append(t.paying, paying{t.s, t.weight})
-		t.f = new(big.Rat).Add(t.f, d)
-		if t.floor != nil {
-			t.floor = new(big.Rat).Add(t.floor, d)
-		}
-		if t.next != nil {
-			t.next = new(big.Rat).Add(t.next, d)
-		}
+	if !t.seated {
+		t.level += units
+		t.chain = latest(t.chain, e.v)
+		t.chain = d.Quo(d, t.named).Add(d, t.chain)
+		t.paying = append(t.paying, paying{t.chain, t.named})
 		return
 	}
-	if t.chain.Cmp(e.v) < 0 {
-		t.chain = e.v
+	if t.floor != nil {
+		t.floor = new(big.Rat).Add(t.floor, new(big.Rat).Quo(d, t.weight))
 	}
-	t.chain = new(big.Rat).Add(t.chain, d)
-	t.paying = append(t.paying, paying{t.chain, weight})
+	served := least(e.served(t, k.Head().Cost), big.NewRat(waiting(k, nil), 1))
+	ahead := new(big.Rat).Sub(served, d) // of the head, after the charge
+	start := latest(t.s, e.v)            // of what the fluid has not served
+	t.level += units
+	t.anchor, t.next = anchor{}, nil
+	if t.s.Cmp(e.v) > 0 {
+		t.s = d.Quo(d, t.weight).Add(d, t.s)
+	} else {
+		t.s = new(big.Rat).Sub(e.v, new(big.Rat).Quo(ahead, t.weight))
+	}
+	if t.s.Cmp(e.v) > 0 {
+		t.paying = append(t.paying, paying{start, t.weight}, paying{t.s, t.weight})
+	}
+	t.chain = latest(t.chain, t.s)
+	e.goOn(k, ahead)
+	e.finish(t, k.Head())
+}
+
+func latest(a, b *big.Rat) *big.Rat {
+	if a.Cmp(b) < 0 {
+		return b
+	}
+	return a
 }
 
 // Blocked is told that a key's own limits forbid its head.
