@@ -257,18 +257,15 @@ func (e *EEVDF) sit(k *Key) {
 	if k.Blocked && !e.KeepBlocked {
 		return
 	}
-	start := new(big.Rat)
+	start := t.chain // a new weight may have put it before 0
 	if a := t.anchor; a.v != nil && a.level.Cmp(big.NewRat(t.level, 1)) <= 0 {
-		start = a.v
+		start = latest(start, a.v)
 	}
 	if e.MarkAll {
-		start = t.entered[head]
+		start = latest(start, t.entered[head])
 	}
 	if e.LateStart {
-		start = e.v
-	}
-	if start.Cmp(t.chain) < 0 {
-		start = t.chain
+		start = latest(start, e.v)
 	}
 	t.seated, t.s, t.weight = true, start, big.NewRat(k.Weight, 1)
 	e.finish(t, head)
