@@ -46,7 +46,7 @@ type fluidRun struct {
 	weights []int
 	largest int64
 	about   string
-	does    map[string]bool
+	rates   bool // the rate of the account changes
 
 	mu    sync.Mutex
 	fluid *oracle.Fluid
@@ -55,10 +55,8 @@ type fluidRun struct {
 }
 
 func newFluidRun(t *testing.T, rng *rand.Rand) *fluidRun {
-	f := &fluidRun{t: t, rng: rng, start: time.Now(), worst: new(big.Rat), largest: 1 + rng.Int64N(5), does: map[string]bool{}}
-	for _, what := range [][]string{{}, {"charges"}, {"rates"}}[rng.IntN(3)] {
-		f.does[what] = true
-	}
+	f := &fluidRun{t: t, rng: rng, start: time.Now(), worst: new(big.Rat), largest: 1 + rng.Int64N(5)}
+	f.rates = rng.IntN(2) == 0
 	burst := []int{1, 2, 5, 20}[rng.IntN(4)]
 	f.account = newShaper(t, scheduler.PerSecond(10), shaper.WithBurst(burst), shaper.WithQueue(100_000), shaper.WithTolerance(0))
 	f.fluid = oracle.NewFluid(oracle.Instant(int64(100*ms)), int64(burst))
@@ -71,7 +69,7 @@ func newFluidRun(t *testing.T, rng *rand.Rand) *fluidRun {
 	f.group, err = shaper.NewGroup[int](scheduler.Unlimited, shaper.Under(f.account), shaper.WithTolerance(0),
 		shaper.WithWeights(func(key int) int { return f.weights[key] }))
 	require.NoError(t, err)
-	f.about = fmt.Sprintf("burst %d, weights %v, %v", burst, f.weights, f.does)
+	f.about = fmt.Sprintf("burst %d, weights %v, rates change: %v", burst, f.weights, f.rates)
 	return f
 }
 
@@ -91,11 +89,7 @@ func (f *fluidRun) play() {
 				f.enqueue(key)
 			}
 		case 0:
-			if f.does["charges"] {
-				f.charge(key)
-			}
-		case 1:
-			if f.does["rates"] && f.rng.IntN(3) == 0 {
+			if f.rates && f.rng.IntN(3) == 0 {
 				interval := time.Duration(20+f.rng.IntN(200)) * ms
 				f.locked(func(now time.Duration) { f.fluid.SetInterval(at(now), at(interval)) })
 				require.NoError(f.t, f.account.SetRate(scheduler.Per(1, interval)))
@@ -130,10 +124,4 @@ func (f *fluidRun) left(call *oracle.FluidCall, now time.Duration) {
 	if late := f.fluid.Leave(at(now), call); late.Cmp(f.worst) > 0 {
 		f.worst = late
 	}
-}
-
-func (f *fluidRun) charge(key int) {
-	k, cost := f.keys[key], 1+f.rng.IntN(int(f.largest))
-	f.locked(func(now time.Duration) { f.fluid.Charge(at(now), k, int64(cost)) })
-	require.NoError(f.t, f.group.Charge(key, cost))
 }
