@@ -52,7 +52,7 @@ func (g *Group[K]) newLimited(key K, c *rateClass) (*member[K], error) {
 
 // bindLimitedLocked makes a key with a limit of its own.
 func (sh *shard[K]) bindLimitedLocked(key K, m *member[K]) *member[K] {
-	m.flow.boundPlaces(sh.group.inFlight.Load())
+	m.flow.adoptPlaces(sh.group.inFlight.Load())
 	sh.keepLocked(key, m)
 	return m
 }

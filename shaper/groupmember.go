@@ -93,12 +93,14 @@ func (f *flow) adopt(e idle, origin time.Time, maxInFlight int64) {
 	}
 	limits.gate, limits.debt = gate{}, max(e.past.debt, 1)
 	limits.base, limits.full, limits.share = e.class.rate, e.class.rate, whole
+	limits.places.most = maxInFlight
+	if f.own != nil { // it was parked when its since bounded no claim
+		limits.since, limits.places.freedAt = time.Time{}, time.Time{}
+		return
+	}
 	limits.since = origin.Add(e.past.since)
 	limits.places.freedAt = origin.Add(e.past.freed)
-	limits.places.most = maxInFlight
-	if f.own == nil {
-		l.life.state, l.lag = open, lag(e.past.late)
-	}
+	l.life.state, l.lag = open, lag(e.past.late)
 }
 
 // park returns all that distinguishes the flow from a fresh one, in ticks since the origin,
