@@ -145,6 +145,9 @@ func (f *flow) pushLocked(c *call) {
 	f.calls.push(c)
 	l.len++
 	l.units += c.cost
+	if c.deadline != noDeadline {
+		l.dated++
+	}
 	if f.party != nil {
 		f.party.waiting++
 	}
@@ -157,6 +160,9 @@ func (f *flow) removeLocked(c *call) {
 	l.alarm.forget(c)
 	l.len--
 	l.units -= c.cost
+	if c.deadline != noDeadline {
+		l.dated--
+	}
 	if f.party != nil {
 		f.party.waiting--
 		f.party.life.noteLocked(f.party.waiting)

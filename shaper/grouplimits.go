@@ -81,7 +81,7 @@ func (f *flow) freshAt(c *rateClass, epoch time.Time, since time.Duration) time.
 	if !ok {
 		return math.MaxInt64
 	}
-	if f.own != nil || l.lag == 0 {
+	if l.lag == 0 {
 		return at.Sub(epoch)
 	}
 	at = limits.sched.Next(at, 0, 1) // what could not leave before, being closed, may claim it

@@ -30,6 +30,7 @@ type line struct {
 	freed    bool            // a key has become free since the head was chosen
 	len      int             // calls that wait
 	units    int64           // their costs
+	dated    int             // how many of them have deadlines
 	seq      uint32          // of the latest call
 	refusals map[*call]error // of calls that waited and do not know yet
 	answers  answers

@@ -176,10 +176,41 @@ func TestLateKeyIsForgotten(t *testing.T) {
 		}
 		r.until(5500 * us)
 		require.Equal(t, []time.Duration{0, 4 * ms}, r.left())
-		assert.Equal(t, 1, g.Len(), "its TAT has passed, but no claim goes back before 3 ms")
-		r.until(6 * ms)
+		assert.Equal(t, 1, g.Len(), "its TAT has passed at 4 ms, but a claim may go back before that")
+		r.until(7*ms + 1)
 		assert.Zero(t, g.Len())
 	})
+}
+
+// A key whose TAT has passed is remembered while a claim may go back before that: at 4 ms the
+// account's claim is 2 ms, and that of the key 3.4 ms. So TAT of the account is 4.4 ms then.
+func TestKeyIsRememberedForClaims(t *testing.T) {
+	for name, limits := range map[string]shaper.Option{
+		"rate": nil,
+		"schedule": shaper.WithSchedules(func(string) (scheduler.Scheduler, error) {
+			return slidingLog(1, 3400*us), nil
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				account := newShaper(t, scheduler.PerSecond(1000), shaper.WithClock(lateOnce(3*ms)))
+				rate, opts := scheduler.Every(3400*us), []shaper.Option{shaper.Under(account)}
+				if limits != nil {
+					rate, opts = scheduler.Unlimited, append(opts, limits)
+				}
+				g := newGroup[string](t, rate, opts...)
+				r := newRecorder()
+				r.submit(func() error { return g.Wait(t.Context(), "a") })
+				r.wait(t.Context(), account)
+				r.until(4 * ms)
+				assert.Equal(t, 1, g.Len())
+				assert.True(t, g.Allow("a"))
+				assert.False(t, account.Allow())
+				r.until(time.Second)
+				assert.Zero(t, g.Len())
+			})
+		})
+	}
 }
 
 // A head that waits for a place of the account was not due before its key was paused.
