@@ -7,11 +7,12 @@ import "math/big"
 // account would, as long as it has a backlog.
 //
 // A key's head sits on a seat: its S, its weight, and the F that no call may go below.
-// A call that takes the place of a head that went without leaving takes its seat.
+// A call that takes the place of a head that went without leaving takes its seat. The next
+// call starts where the head's cost ends, and not at the F that the floor raised.
 //
 // The fields that are bools are simpler rules, each of which breaks the promise.
 type EEVDF struct {
-	LateStart   bool // S is max(V, F) when the call becomes head, not V when it entered
+	LateStart   bool // S is max(V, F) when the call becomes head
 	MarkAll     bool // S is never before V when the call joined, also if the fluid serves its key
 	StepClock   bool // V moves at departures only, by what left
 	DebtClock   bool // V runs by what has left and is paid, and not by what stands unused
@@ -36,12 +37,35 @@ type EEVDF struct {
 type tags struct {
 	seated       bool
 	s, f, weight *big.Rat
-	paying       []paying // what the fluid has still to serve of what left
-	floor        *big.Rat // nil: none
-	next         *big.Rat // where the call behind the head starts; nil: where the head ends
-	named        *big.Rat // the weight that the key was given last
-	chain        *big.Rat // where the next call starts at the earliest
-	entered      map[*Call]*big.Rat
+	paying       []paying           // what the fluid has still to serve of what left
+	floor        *big.Rat           // nil: none
+	next         *big.Rat           // where the call behind the head starts; nil: where the head ends
+	named        *big.Rat           // the weight that the key was given last
+	chain        *big.Rat           // where the next call starts at the earliest
+	level        int64              // units that have left
+	anchor       anchor             // where the fluid took the key up when it had been dry
+	entered      map[*Call]*big.Rat // V when the calls joined, for MarkAll
+}
+
+// An anchor says that the fluid had served the key this many units when V was v, and goes
+// on from there. It is set where a key that was dry joins anew, and where a head takes the
+// seat of another.
+type anchor struct{ level, v *big.Rat } // nil: there is none
+
+// in reports whether the anchor is at one of the levels from from to before to.
+func (a anchor) in(from, to int64) bool {
+	return a.v != nil && a.level.Cmp(big.NewRat(from, 1)) >= 0 && a.level.Cmp(big.NewRat(to, 1)) < 0
+}
+
+// through returns the V at which the fluid has served all levels from from to before to
+// if it was at v at the first.
+func (a anchor) through(v *big.Rat, from, to int64, weight *big.Rat) *big.Rat {
+	level := big.NewRat(from, 1)
+	if a.in(from, to) {
+		v, level = a.v, a.level
+	}
+	d := new(big.Rat).Sub(big.NewRat(to, 1), level)
+	return d.Quo(d, weight).Add(d, v)
 }
 
 // paying is a stretch of V in which a key counts with this weight. There is more than one
@@ -102,22 +126,13 @@ func (e *EEVDF) Reopened(cost int64) {
 // ahead returns how many units of a key the fluid has served that have not left.
 func (e *EEVDF) ahead(k *Key) *big.Rat {
 	t := &e.tags[k.ID]
-	units := func(from, to, weight *big.Rat) *big.Rat {
-		d := new(big.Rat).Sub(to, from)
-		return d.Mul(d, weight)
-	}
 	if !t.seated {
 		return e.owes(t)
 	}
 	if e.v.Cmp(t.s) < 0 {
 		return e.owes(t)
 	}
-	end := e.behind(t, k.Head())
-	n := units(t.s, least(e.v, e.after(t, k.Head().Cost)), t.weight)
-	if e.v.Cmp(end) > 0 {
-		n.Add(n, units(end, least(e.v, e.end(k)), big.NewRat(k.Weight, 1)))
-	}
-	return n
+	return least(e.served(t, k.Head().Cost), big.NewRat(waiting(k, nil), 1))
 }
 
 func least(a, b *big.Rat) *big.Rat {
@@ -190,21 +205,31 @@ func (e *EEVDF) endBut(k *Key, newcomer *Call) *big.Rat {
 	if !t.seated {
 		return t.chain
 	}
-	end, first := t.s, true
+	var waiting []*Call
 	for _, c := range k.Calls {
-		switch {
-		case c == newcomer:
-			continue
-		case first:
-			end, first = e.behind(t, c), false
-			continue
+		if c != newcomer {
+			waiting = append(waiting, c)
 		}
-		if at := t.entered[c]; at.Cmp(end) > 0 {
+	}
+	end, level := e.behind(t, waiting[0]), t.level+waiting[0].Cost
+	for _, c := range waiting[1:] {
+		if at := t.entered[c]; e.MarkAll && at.Cmp(end) > 0 {
 			end = at
 		}
-		end = new(big.Rat).Add(end, big.NewRat(c.Cost, k.Weight))
+		end = t.anchor.through(end, level, level+c.Cost, t.named)
+		level += c.Cost
 	}
 	return end
+}
+
+// waiting returns the units of a key that wait, but for those of one call.
+func waiting(k *Key, but *Call) (n int64) {
+	for _, c := range k.Calls {
+		if c != but {
+			n += c.Cost
+		}
+	}
+	return n
 }
 
 // behind is where the call behind a head starts.
@@ -217,8 +242,7 @@ func (e *EEVDF) behind(t *tags, head *Call) *big.Rat {
 
 // after is the tag at which a call of this cost ends that starts where the seat does.
 func (e *EEVDF) after(t *tags, cost int64) *big.Rat {
-	d := big.NewRat(cost, 1)
-	return d.Quo(d, t.weight).Add(d, t.s)
+	return t.anchor.through(t.s, t.level, t.level+cost, t.weight)
 }
 
 // sit gives the key's head its tags.
@@ -233,12 +257,15 @@ func (e *EEVDF) sit(k *Key) {
 	if k.Blocked && !e.KeepBlocked {
 		return
 	}
-	start := t.entered[head]
-	if e.LateStart {
-		start = e.v
+	start := t.chain // a new weight may have put it before 0
+	if a := t.anchor; a.v != nil && a.level.Cmp(big.NewRat(t.level, 1)) <= 0 {
+		start = latest(start, a.v)
 	}
-	if start.Cmp(t.chain) < 0 {
-		start = t.chain
+	if e.MarkAll {
+		start = latest(start, t.entered[head])
+	}
+	if e.LateStart {
+		start = latest(start, e.v)
 	}
 	t.seated, t.s, t.weight = true, start, big.NewRat(k.Weight, 1)
 	e.finish(t, head)
@@ -254,35 +281,78 @@ func (e *EEVDF) finish(t *tags, c *Call) {
 // reseat gives the seat of a head that did not leave to the head that there is now.
 func (e *EEVDF) reseat(k *Key, old *Call) {
 	t := &e.tags[k.ID]
-	served := e.served(t, old)
+	served := e.served(t, old.Cost)
 	if !e.NoFloor {
 		t.floor = t.f
 	}
 	if e.FreshSeat {
 		t.chain = t.s
-		t.entered[k.Head()] = e.v
+		t.entered[k.Head()], t.anchor = e.v, anchor{big.NewRat(t.level, 1), e.v}
 		e.sit(k)
 		return
 	}
-	e.finish(t, k.Head())
 	t.next = nil
-	if beyond := served.Sub(served, big.NewRat(k.Head().Cost, 1)); beyond.Sign() > 0 && !e.Retroactive {
-		t.next = beyond.Sub(e.v, beyond.Quo(beyond, t.named))
+	e.goOn(k, served)
+	e.finish(t, k.Head())
+}
+
+// goOn says that the fluid has served a key so many units since the seat of its head
+// began. What it serves behind the head from now on it serves with the new weight.
+func (e *EEVDF) goOn(k *Key, served *big.Rat) {
+	t := &e.tags[k.ID]
+	head := k.Head().Cost
+	if e.Retroactive || served.Sign() <= 0 || served.Cmp(big.NewRat(waiting(k, nil), 1)) >= 0 {
+		return
+	}
+	beyond := new(big.Rat).Sub(served, big.NewRat(head, 1))
+	if beyond.Sign() <= 0 {
+		t.anchor = anchor{served.Add(served, big.NewRat(t.level, 1)), e.v}
+		return
+	}
+	t.next = beyond.Sub(e.v, beyond.Quo(beyond, t.named))
+	if t.anchor.v != nil && t.anchor.level.Cmp(big.NewRat(t.level+head, 1)) >= 0 {
+		t.anchor = anchor{}
 	}
 }
 
-// served returns the units that V has passed since the seat of a head began.
-func (e *EEVDF) served(t *tags, head *Call) *big.Rat {
-	end := e.behind(t, head)
-	if e.v.Cmp(t.s) <= 0 {
-		return new(big.Rat)
+// served returns the units that V has passed since the seat of a head of this cost began,
+// as if there were no end of the calls behind it.
+func (e *EEVDF) served(t *tags, head int64) *big.Rat {
+	v, level, boundary := t.s, new(big.Rat), big.NewRat(head, 1)
+	if t.next != nil && t.next.Cmp(e.v) <= 0 {
+		v, level = t.next, boundary
 	}
-	if e.v.Cmp(end) <= 0 {
-		n := new(big.Rat).Sub(e.v, t.s)
-		return n.Mul(n, t.weight)
+	if a := t.anchor; a.v != nil {
+		if l := new(big.Rat).Sub(a.level, big.NewRat(t.level, 1)); l.Cmp(level) > 0 {
+			v, level = a.v, l
+		}
 	}
-	n := new(big.Rat).Sub(e.v, end)
-	return n.Mul(n, t.named).Add(n, big.NewRat(head.Cost, 1))
+	if e.v.Cmp(v) <= 0 {
+		return level
+	}
+	// units returns how many the fluid has served since V was v.
+	units := func(weight *big.Rat) *big.Rat {
+		n := new(big.Rat).Sub(e.v, v)
+		return n.Mul(n, weight)
+	}
+	if level.Cmp(boundary) < 0 {
+		togo := new(big.Rat).Sub(boundary, level)
+		if n := units(t.weight); n.Cmp(togo) <= 0 {
+			return n.Add(n, level)
+		}
+		v, level = togo.Quo(togo, t.weight).Add(togo, v), boundary
+	}
+	n := units(t.named)
+	return n.Add(n, level)
+}
+
+// joinAnew lets a key take part from V on, or from where the fluid will have served what
+// has left of it.
+func (e *EEVDF) joinAnew(t *tags) {
+	t.anchor = anchor{big.NewRat(t.level, 1), e.v}
+	if e.v.Cmp(t.chain) < 0 {
+		t.anchor.v = t.chain
+	}
 }
 
 // Joined is told of a new call.
@@ -290,9 +360,12 @@ func (e *EEVDF) Joined(c *Call) {
 	k := c.Key
 	t := &e.tags[k.ID]
 	// A key that the fluid serves goes on from its last tag. One that it does not starts at V.
-	t.entered[c] = new(big.Rat)
-	if e.MarkAll || e.endBut(k, c).Cmp(e.v) <= 0 {
-		t.entered[c] = e.v
+	t.entered[c] = e.v
+	switch {
+	case !t.seated:
+		e.joinAnew(t)
+	case e.endBut(k, c).Cmp(e.v) <= 0:
+		t.anchor = anchor{big.NewRat(t.level+waiting(k, c), 1), e.v}
 	}
 	switch {
 	case k.Head() != c:
@@ -306,15 +379,6 @@ func (e *EEVDF) Joined(c *Call) {
 // Gone is told of a call that does not leave.
 func (e *EEVDF) Gone(c *Call, wasHead bool) {
 	t := &e.tags[c.Key.ID]
-	// Where the fluid took the key up again is not forgotten with the call that brought it.
-	for _, next := range c.Key.Calls {
-		if before(next, c) > 0 {
-			if t.entered[next].Cmp(t.entered[c]) < 0 {
-				t.entered[next] = t.entered[c]
-			}
-			break
-		}
-	}
 	delete(t.entered, c)
 	switch {
 	case !wasHead || !t.seated:
@@ -331,7 +395,12 @@ func (e *EEVDF) Gone(c *Call, wasHead bool) {
 func (e *EEVDF) Left(c *Call) {
 	t := &e.tags[c.Key.ID]
 	delete(t.entered, c)
-	t.chain, t.next = e.behind(t, c), nil
+	chain := e.behind(t, c)
+	t.level += c.Cost
+	if a := t.anchor; t.next != nil && a.v != nil && a.level.Cmp(big.NewRat(t.level, 1)) < 0 {
+		t.anchor = anchor{} // next knows better
+	}
+	t.chain, t.next = chain, nil
 	if e.ChainFloor {
 		t.chain = t.f
 	}
@@ -358,36 +427,45 @@ func (e *EEVDF) empty() {
 	}
 }
 
-// Charged is told of units that left without asking.
+// Charged is told of units that left without asking. They are before the head of their
+// key, and nobody else's.
 func (e *EEVDF) Charged(k *Key, units int64) {
 	t := &e.tags[k.ID]
 	e.unpaid = new(big.Rat).Add(e.unpaid, big.NewRat(units, 1))
-	weight := t.weight
-	if !t.seated {
-		weight = big.NewRat(k.Weight, 1)
-	}
 	d := big.NewRat(units, 1)
-	d.Quo(d, weight)
-	if t.seated {
-		if t.s.Cmp(e.v) < 0 {
-			t.paying = append(t.paying, paying{e.v, t.weight})
-		}
-		t.s = new(big.Rat).Add(t.s, d)
-		t.paying = append(t.paying, paying{t.s, t.weight})
-		t.f = new(big.Rat).Add(t.f, d)
-		if t.floor != nil {
-			t.floor = new(big.Rat).Add(t.floor, d)
-		}
-		if t.next != nil {
-			t.next = new(big.Rat).Add(t.next, d)
-		}
+	if !t.seated {
+		t.level += units
+		t.chain = latest(t.chain, e.v)
+		t.chain = d.Quo(d, t.named).Add(d, t.chain)
+		t.paying = append(t.paying, paying{t.chain, t.named})
 		return
 	}
-	if t.chain.Cmp(e.v) < 0 {
-		t.chain = e.v
+	if t.floor != nil {
+		t.floor = new(big.Rat).Add(t.floor, new(big.Rat).Quo(d, t.weight))
 	}
-	t.chain = new(big.Rat).Add(t.chain, d)
-	t.paying = append(t.paying, paying{t.chain, weight})
+	served := least(e.served(t, k.Head().Cost), big.NewRat(waiting(k, nil), 1))
+	ahead := new(big.Rat).Sub(served, d) // of the head, after the charge
+	start := latest(t.s, e.v)            // of what the fluid has not served
+	t.level += units
+	t.anchor, t.next = anchor{}, nil
+	if t.s.Cmp(e.v) > 0 {
+		t.s = d.Quo(d, t.weight).Add(d, t.s)
+	} else {
+		t.s = new(big.Rat).Sub(e.v, new(big.Rat).Quo(ahead, t.weight))
+	}
+	if t.s.Cmp(e.v) > 0 {
+		t.paying = append(t.paying, paying{start, t.weight}, paying{t.s, t.weight})
+	}
+	t.chain = latest(t.chain, t.s)
+	e.goOn(k, ahead)
+	e.finish(t, k.Head())
+}
+
+func latest(a, b *big.Rat) *big.Rat {
+	if a.Cmp(b) < 0 {
+		return b
+	}
+	return a
 }
 
 // Blocked is told that a key's own limits forbid its head.
@@ -408,6 +486,7 @@ func (e *EEVDF) Unblocked(k *Key) {
 	for _, c := range k.Calls {
 		t.entered[c] = e.v
 	}
+	e.joinAnew(t)
 	e.sit(k)
 }
 
@@ -415,23 +494,18 @@ func (e *EEVDF) Unblocked(k *Key) {
 // given to the calls behind the head by now.
 func (e *EEVDF) Reweighed(k *Key) {
 	t := &e.tags[k.ID]
-	old := t.named
-	t.named = big.NewRat(k.Weight, 1)
 	if !t.seated {
+		t.named = big.NewRat(k.Weight, 1)
 		return
 	}
+	served := e.served(t, k.Head().Cost) // with the weight that counts until now
+	t.named = big.NewRat(k.Weight, 1)
 	if e.Retag {
 		t.weight = t.named
 		e.finish(t, k.Head())
 		return
 	}
-	from := e.behind(t, k.Head())
-	if e.Retroactive || from.Cmp(e.v) >= 0 || e.end(k).Cmp(from) <= 0 {
-		return
-	}
-	served := new(big.Rat).Sub(e.v, from)
-	served.Mul(served, old).Quo(served, t.named)
-	t.next = served.Sub(e.v, served)
+	e.goOn(k, served)
 }
 
 // Next returns the key that goes next.

@@ -79,7 +79,7 @@ func (s Script) Play(rule func(*Line) Rule) float64 {
 		if chance(s.Cancels) {
 			each(func(k *Key) {
 				if n := len(k.Calls); n > 0 {
-					l.Cancel(k.Calls[int(at)%min(2, n)])
+					l.Cancel(k.Calls[int(at%uint32(min(2, n)))])
 				}
 			})
 		}
