@@ -16,6 +16,7 @@ func (f *flow) charge(cost int64) {
 	defer l.unlock()
 	now := l.time.now()
 	l.passLocked(now)
+	f.claimLocked(now, cost, false)           // a line that had run dry has no claim any more
 	if l.gate.open(now) && l.passGate(cost) { // it may be the first behind a gate
 		l.lag.end()
 		l.reopenedLocked(cost)
@@ -23,7 +24,6 @@ func (f *flow) charge(cost int64) {
 	if f.own != nil && f.own.gate.open(now) {
 		f.own.passGate(cost)
 	}
-	f.claimLocked(now, cost, false) // a line that had run dry has no claim any more
 	l.charge(now, cost)
 	if f.own != nil {
 		f.own.charge(now, cost)

@@ -29,6 +29,7 @@ func (l *line) dispatchLocked(now time.Time) {
 		// now, whatever the limits of the line say.
 		f := l.chooseLocked(now)
 		if f == nil || l.stand(f.calls.head.place) {
+			l.nextDue = l.time.epoch.Add(never)
 			break // until a key allows a call, a resume, or a release
 		}
 		// The head waits for all limits together, and the others behind it: no call that

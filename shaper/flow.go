@@ -30,6 +30,7 @@ type keyOrder struct {
 	weighted bool
 	kept     bool // something was set by hand that the key is remembered for
 	state    keyState
+	putOff   uint8         // how often its head was, when the instant had come, since one left
 	at       [heaps]int32  // where it is in each heap, from 1; 0: it is not in it
 	until    time.Duration // when it becomes free, if it is blocked until then, since the epoch
 	rank     time.Duration // of its head, by which free keys go
@@ -108,6 +109,9 @@ func (f *flow) freeLocked(now time.Time) (at time.Time, ok bool) {
 	return f.own.due(f.own.earliest(at, c.place), now, c.cost), true
 }
 
+// mayCloseLocked reports whether limits of the key may forbid what they have allowed.
+func (f *flow) mayCloseLocked() bool { return f.own != nil && f.own.gcra == nil }
+
 // foreseeLocked predicts when a call of the key leaves that has ahead units of the key in
 // front of it, and how long that is if nothing is held. Other keys are left out: it is a
 // lower bound where there are any.
@@ -141,6 +145,9 @@ func (f *flow) pushLocked(c *call) {
 	f.calls.push(c)
 	l.len++
 	l.units += c.cost
+	if c.deadline != noDeadline {
+		l.dated++
+	}
 	if f.party != nil {
 		f.party.waiting++
 	}
@@ -153,6 +160,9 @@ func (f *flow) removeLocked(c *call) {
 	l.alarm.forget(c)
 	l.len--
 	l.units -= c.cost
+	if c.deadline != noDeadline {
+		l.dated--
+	}
 	if f.party != nil {
 		f.party.waiting--
 		f.party.life.noteLocked(f.party.waiting)

@@ -12,10 +12,11 @@ func (g *Group[K]) Enqueue(key K, c Call, done func(err error)) (cancel func() b
 	if err != nil {
 		return nil, sh.refuse(err, int(a.cost))
 	}
-	waits := false
-	defer func() { // a function of the user's may panic
-		if !waits {
-			sh.release(key, m)
+	taken := false
+	a.taken = &taken
+	defer func() { // a function of the user's may panic, when the call waits or has left, too
+		if !taken {
+			sh.release(key, m) // otherwise that is done with the answer, or by cancel
 		}
 	}()
 	if err := m.weigh(&a); err != nil {
@@ -25,7 +26,6 @@ func (g *Group[K]) Enqueue(key K, c Call, done func(err error)) (cancel func() b
 	if err != nil {
 		return nil, err
 	}
-	waits = true // the member is released with the answer, or when the call is cancelled
 	return func() bool {
 		if !cancelCall() {
 			return false

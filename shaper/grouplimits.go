@@ -52,7 +52,7 @@ func (g *Group[K]) newLimited(key K, c *rateClass) (*member[K], error) {
 
 // bindLimitedLocked makes a key with a limit of its own.
 func (sh *shard[K]) bindLimitedLocked(key K, m *member[K]) *member[K] {
-	m.flow.boundPlaces(sh.group.inFlight.Load())
+	m.flow.adoptPlaces(sh.group.inFlight.Load())
 	sh.keepLocked(key, m)
 	return m
 }
@@ -81,7 +81,7 @@ func (f *flow) freshAt(c *rateClass, epoch time.Time, since time.Duration) time.
 	if !ok {
 		return math.MaxInt64
 	}
-	if f.own != nil || l.lag == 0 {
+	if l.lag == 0 {
 		return at.Sub(epoch)
 	}
 	at = limits.sched.Next(at, 0, 1) // what could not leave before, being closed, may claim it

@@ -73,7 +73,7 @@ func (sh *shard[K]) parkLocked(key K, m *member[K], now time.Duration) {
 	}
 	delete(sh.bound, key)
 	sh.counts.add(m.flow.takeCounts())
-	if sh.origin+e.forgetAt() > now {
+	if max(again, sh.origin+e.forgetAt()) > now {
 		sh.addLocked(key, e)
 	} else {
 		sh.group.keys.free(1)
@@ -93,17 +93,19 @@ func (f *flow) adopt(e idle, origin time.Time, maxInFlight int64) {
 	}
 	limits.gate, limits.debt = gate{}, max(e.past.debt, 1)
 	limits.base, limits.full, limits.share = e.class.rate, e.class.rate, whole
+	limits.places.most = maxInFlight
+	if f.own != nil { // it was parked when its since bounded no claim
+		limits.since, limits.places.freedAt = time.Time{}, time.Time{}
+		return
+	}
 	limits.since = origin.Add(e.past.since)
 	limits.places.freedAt = origin.Add(e.past.freed)
-	limits.places.most = maxInFlight
-	if f.own == nil {
-		l.life.state, l.lag = open, lag(e.past.late)
-	}
+	l.life.state, l.lag = open, lag(e.past.late)
 }
 
 // park returns all that distinguishes the flow from a fresh one, in ticks since the origin,
-// if an idle key can tell it. Then it may be adopted by another key. If not, it returns from
-// when on that may be so, unless it is used before.
+// if an idle key can tell it, and from when on it can be forgotten. Then it may be adopted by
+// another key. If not, it returns from when on that may be so, unless it is used before.
 func (f *flow) park(c *rateClass, epoch time.Time, since, origin time.Duration) (e idle, again time.Duration, ok bool) {
 	l := f.lock()
 	if f.own == nil {
@@ -116,10 +118,7 @@ func (f *flow) park(c *rateClass, epoch time.Time, since, origin time.Duration) 
 	}
 	e = idle{tat: c.ticks.Fresh(), class: c}
 	limits := f.limits()
-	forgetAt := endOf(limits.gcra.TAT().Sub(epoch))
-	if f.own == nil {
-		forgetAt = laterBy(forgetAt, time.Duration(l.lag))
-	}
+	forgetAt := laterBy(endOf(limits.gcra.TAT().Sub(epoch)), time.Duration(l.lag))
 	if forgetAt <= since {
 		return e, 0, true
 	}
@@ -127,7 +126,7 @@ func (f *flow) park(c *rateClass, epoch time.Time, since, origin time.Duration) 
 		if tat, ok := c.ticks.Pack(limits.gcra, epoch.Add(origin)); ok {
 			e.tat = tat
 			e.past = f.pastLocked(epoch.Add(origin))
-			return e, 0, true
+			return e, forgetAt, true
 		}
 	}
 	// TAT is too far ahead for ticks, or the lateness too long, or the class has none, or

@@ -189,7 +189,8 @@ func (sh *shard[K]) makeLocked(key K, now time.Duration) (*member[K], error) {
 	if made.limited != nil {
 		return sh.bindLimitedLocked(key, made.limited), nil
 	}
-	e := idle{tat: made.class.ticks.Fresh(), class: made.class}
+	// It owes nothing, so far back as any call may claim; see limits.since.
+	e := idle{tat: made.class.ticks.Advance(made.class.ticks.Fresh(), latestIdle), class: made.class}
 	if !made.class.exact {
 		return sh.bindLocked(key, e), nil
 	}

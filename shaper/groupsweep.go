@@ -85,8 +85,9 @@ func (sh *shard[K]) sweepLocked(now time.Duration) {
 	}
 	moved := now - sh.origin
 	gone := 0
+	late := sh.group.lateAccount()
 	sh.idle.all(sh.group.usual, func(key K, e idle) {
-		at := sh.origin + e.forgetAt()
+		at := laterBy(sh.origin+e.forgetAt(), late)
 		if at <= now {
 			sh.idle.delete(key)
 			gone++
@@ -107,6 +108,16 @@ func (sh *shard[K]) sweepLocked(now time.Duration) {
 		sh.bound = nil
 	}
 	sh.sweeps.at = 2 * (sh.idle.len() + len(sh.bound))
+}
+
+// lateAccount returns how far back a call of any key may claim, if the keys are under an account.
+func (g *Group[K]) lateAccount() time.Duration {
+	if g.account == nil {
+		return 0
+	}
+	g.account.lock()
+	defer g.account.unlock()
+	return time.Duration(g.account.lag)
 }
 
 // shrinkLocked gives back the memory of a map that was much larger: maps never shrink.

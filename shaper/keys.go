@@ -66,6 +66,7 @@ func hasMoreRoom(a, b *flow) bool {
 // chooseLocked finds the key whose head is next.
 func (l *line) chooseLocked(now time.Time) *flow {
 	q := l.keys
+	l.freed = false
 	if q == nil {
 		l.head = nil
 		if l.first.calls.head != nil {
@@ -75,7 +76,7 @@ func (l *line) chooseLocked(now time.Time) *flow {
 	}
 	for {
 		f := q.next()
-		if f == nil || f.own == nil || f.own.gcra != nil {
+		if f == nil || !f.mayCloseLocked() {
 			l.head = f
 			return f
 		}
@@ -84,7 +85,10 @@ func (l *line) chooseLocked(now time.Time) *flow {
 			l.head = f
 			return f
 		}
-		l.placeLocked(f, now, changed)
+		if l.placeLocked(f, now, changed); f.state == free { // it is broken: it has said otherwise
+			l.head = f
+			return f
+		}
 	}
 }
 
@@ -107,6 +111,9 @@ func (l *line) placeLocked(f *flow, now time.Time, m move) {
 	was := f.state
 	f.state = dry
 	var at time.Time
+	if m == left || f.calls.head == nil {
+		f.putOff = 0
+	}
 	if f.calls.head != nil {
 		var ok bool
 		at, ok = f.freeLocked(now)
@@ -115,7 +122,7 @@ func (l *line) placeLocked(f *flow, now time.Time, m move) {
 		case ok && !at.After(now):
 			f.state = free
 		case ok:
-			f.until = at.Sub(l.time.epoch)
+			f.until = l.putOffLocked(f, was, at, now).Sub(l.time.epoch)
 		default:
 			f.until = never
 		}
@@ -135,9 +142,21 @@ func (l *line) placeLocked(f *flow, now time.Time, m move) {
 	q.free.put(f, f.state == free)
 }
 
+// putOffLocked returns when a key is looked at again that is blocked until then. If that has
+// been so before, and the time has come, its schedule puts the head off; see mostPutOff.
+func (l *line) putOffLocked(f *flow, was keyState, until, now time.Time) time.Time {
+	if was == blocked && f.until <= now.Sub(l.time.epoch) && f.putOff < mostPutOff {
+		f.putOff++
+	}
+	if f.putOff < mostPutOff {
+		return until
+	}
+	return later(until, now.Add(putOffPause))
+}
+
 // forsakenLocked is called when the head of the line is one no more, as its key forbids it.
 func (l *line) forsakenLocked(now time.Time) {
-	if !l.gate.paused && l.nextDue.Before(now) {
+	if l.nextDue.Before(now) {
 		now = l.nextDue
 	}
 	l.passed(now)
@@ -177,19 +196,18 @@ func (l *line) unblocksLocked() (at time.Time, ok bool) {
 }
 
 // passLocked brings the line up to now: the keys that have become free, in their order. It is
-// called before anything changes. It reports whether a key has become free.
-func (l *line) passLocked(now time.Time) (freed bool) {
+// called before anything changes.
+func (l *line) passLocked(now time.Time) {
 	l.unusedLocked(now)
 	if l.keys == nil {
-		return false
+		return
 	}
 	since := now.Sub(l.time.epoch)
 	for f := l.keys.blocked.first(); f != nil && f.until <= since; f = l.keys.blocked.first() {
 		l.placeLocked(f, now, changed)
-		freed = true
+		l.freed = true
 	}
 	l.advanceLocked(now)
-	return freed
 }
 
 // makeRoomLocked refuses the newest call of the key that has the most room for its weight, if

@@ -27,13 +27,15 @@ type line struct {
 	first    *flow           // of the calls that are under no other limits
 	head     *flow           // that whose call is next; nil if there is none that its key allows
 	keys     *keys           // nil: there is one
+	freed    bool            // a key has become free since the head was chosen
 	len      int             // calls that wait
 	units    int64           // their costs
+	dated    int             // how many of them have deadlines
 	seq      uint32          // of the latest call
 	refusals map[*call]error // of calls that waited and do not know yet
 	answers  answers
 
-	nextDue  time.Time // when the head is due, unless it waits for no instant
+	nextDue  time.Time // when the head is due; beyond all time if it waits for no instant
 	putOff   int       // how often one was not, when that had come, since a call left
 	alarm    alarm
 	lag      lag

@@ -18,7 +18,19 @@ func (p *party) newFlow(account *line, c *rateClass, more []scheduler.Scheduler,
 	f := &flow{line: account, own: &limits, party: p}
 	f.weight, f.calls.rule = 1, rule
 	f.tags.Owner = f
+	if changing, ok := limits.sched.(scheduler.Notifier); ok {
+		changing.Notify(f.notified)
+	}
 	return f
+}
+
+// notified is for a schedule of the key whose answers have changed by themselves.
+func (f *flow) notified() {
+	l := f.lock()
+	defer l.unlock()
+	now := l.time.now()
+	l.passLocked(now)
+	f.changedLocked(now)
 }
 
 func (p *party) drain(l *line) <-chan struct{} {

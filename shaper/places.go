@@ -79,6 +79,14 @@ func checkInFlight(n int) error {
 	return nil
 }
 
+// adoptPlaces is boundPlaces for a flow that has no calls. It may be called under the lock of a
+// shard, as no other call of the line leaves by it.
+func (f *flow) adoptPlaces(most int64) {
+	l := f.lock()
+	defer l.unlock()
+	f.limits().places.most = most
+}
+
 func (f *flow) boundPlaces(most int64) {
 	l := f.lock()
 	defer l.unlock()

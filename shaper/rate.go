@@ -107,7 +107,9 @@ func (f *flow) dismissLateLocked(now time.Time) {
 		f.dismissOwnLateLocked(now)
 		return
 	}
-	f.line.eachLocked(func(f *flow) { f.dismissOwnLateLocked(now) })
+	if f.line.dated > 0 { // there may be many keys
+		f.line.eachLocked(func(f *flow) { f.dismissOwnLateLocked(now) })
+	}
 }
 
 // dismissOwnLateLocked looks at the calls of the key. Those behind one that is refused move

@@ -94,10 +94,13 @@ func (s *Shaper) AllowN(cost int) bool {
 func (f *flow) allow(read time.Duration, a ask) bool {
 	l := f.lock()
 	defer l.unlock()
-	f.weighLocked(a.weight)
 	f.countLocked(submitted, 0)
-	if f.admissibleLocked(a.cost) == nil && f.leaveLocked(l.arriveLocked(read), a) {
-		return true
+	if f.admissibleLocked(a.cost) == nil {
+		now := l.arriveLocked(read)
+		f.weighLocked(a.weight)
+		if f.leaveLocked(now, a) {
+			return true
+		}
 	}
 	f.countLocked(refused, 0)
 	return false

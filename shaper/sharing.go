@@ -90,7 +90,7 @@ func (l *line) passedByLocked(f *flow, cost int64) {
 }
 
 // weighLocked has the key weigh so much from its next call on, unless its weight was set by
-// hand. 0 leaves it as it is.
+// hand. 0 leaves it as it is. The sharing must have run on until now.
 func (f *flow) weighLocked(weight int64) {
 	if weight == 0 || weight == f.weight || f.weighted {
 		return
@@ -110,8 +110,11 @@ func (f *flow) settledLocked(epoch time.Time, since time.Duration) (again time.D
 	if f.own == nil {
 		return 0, true
 	}
-	if l.lag > 0 && later(f.own.since, f.own.places.freedAt).After(l.since) {
-		return laterBy(since, time.Duration(l.lag)), false // a claim of the key may go back less than one of the line
+	if bound := later(f.own.since, f.own.places.freedAt); l.lag > 0 && bound.After(l.since) {
+		// A claim of the key may go back less than one of the line, until none goes back so far.
+		if again := laterBy(bound.Sub(epoch), time.Duration(l.lag)); again > since {
+			return again, false
+		}
 	}
 	if l.keys.fair == nil {
 		return 0, true

@@ -139,6 +139,7 @@ func checkWeight(weight int) error {
 func (f *flow) setWeight(weight int64) {
 	l := f.lock()
 	defer l.unlock()
+	l.arriveLocked(l.time.since())
 	f.weighted = false
 	f.weighLocked(weight)
 	f.weighted, f.kept = true, true
@@ -148,6 +149,7 @@ func (f *flow) weigh(weight int64) {
 	if weight > 0 {
 		l := f.lock()
 		defer l.unlock()
+		l.arriveLocked(l.time.since())
 		f.weighLocked(weight)
 	}
 }

@@ -51,6 +51,13 @@ type ask struct {
 	deadline time.Time   // zero: none
 	weight   int64       // that the key has from now on; 0: as it is
 	done     func(error) // nil: a caller waits
+	taken    *bool       // if not nil, set when the call waits or has left
+}
+
+func (a *ask) take() {
+	if a.taken != nil {
+		*a.taken = true
+	}
 }
 
 // wait is the rest of WaitN. A context is its user's code, so it is asked while no lock
@@ -86,7 +93,6 @@ func deadlineOf(ctx context.Context) time.Time {
 func (f *flow) enter(dead error, read time.Duration, a ask) (*call, error) {
 	l := f.lock()
 	defer l.unlock()
-	f.weighLocked(a.weight)
 	f.countLocked(submitted, 0)
 	if dead != nil {
 		f.countLocked(cancelled, 0)
@@ -96,6 +102,7 @@ func (f *flow) enter(dead error, read time.Duration, a ask) (*call, error) {
 		return nil, f.refuseLocked(reason, a.cost, a.class, 0)
 	}
 	now := l.arriveLocked(read)
+	f.weighLocked(a.weight)
 	if a.done != nil && !a.deadline.IsZero() && !l.time.at(a.deadline).After(now) {
 		return nil, f.refuseLocked(ErrDeadline, a.cost, a.class, 0) // no context has told so before
 	}
@@ -117,7 +124,8 @@ func (f *flow) enter(dead error, read time.Duration, a ask) (*call, error) {
 // every call that is due leaves now and not behind the newcomer's back.
 func (l *line) arriveLocked(read time.Duration) time.Time {
 	now := l.time.nowLocked(read)
-	if l.passLocked(now) || l.head != nil && !l.nextDue.After(now) {
+	l.passLocked(now)
+	if f := l.head; l.freed || f != nil && (!l.nextDue.After(now) || f.mayCloseLocked()) {
 		l.dispatchLocked(now)
 	}
 	return now
@@ -144,6 +152,7 @@ func (f *flow) leaveLocked(now time.Time, a ask) bool {
 	}
 	f.departLocked(f.claimLocked(now, a.cost, a.place), now, a.cost, a.place)
 	l.passedByLocked(f, a.cost)
+	a.take()
 	if a.done != nil {
 		l.answers.add(f, a.done, nil)
 	}
@@ -186,6 +195,7 @@ func (f *flow) joinLocked(now time.Time, a ask) (*call, error) {
 	}
 	c := l.pool.take(l.len, a.done)
 	c.cost, c.place, c.class, c.arrived, c.deadline = a.cost, a.place, a.class, now.Sub(l.time.epoch), deadline
+	a.take()
 	f.pushLocked(c)
 	l.joinedLocked(f, c, now)
 	return c, nil

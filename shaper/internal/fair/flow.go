@@ -42,7 +42,7 @@ func (s *Sharing[O]) Left(f *Flow[O], cost int64) { s.owe(cost) }
 func (s *Sharing[O]) Succeed(f *Flow[O], cost, behind, weight, mark int64, order uint64) {
 	s.unqueue(f)
 	same := f.behind == weight
-	s.sit(f, max(mark, f.end), cost, weight)
+	s.sit(f, max(min(mark, s.v), f.end), cost, weight) // V may have been counted anew since Mark
 	f.finish, f.order = f.end, order
 	if !same {
 		f.last = f.end + parts(behind, weight)

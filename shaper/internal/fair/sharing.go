@@ -250,11 +250,19 @@ func (s *Sharing[O]) rebase() {
 	for _, h := range []*heap[O]{&s.begun, &s.later} {
 		for _, f := range h.flows {
 			f.start, f.end, f.finish, f.last, f.leaves = f.start-by, f.end-by, f.finish-by, f.last-by, f.leaves-by
+			f.rebaseSpans(by)
 		}
 	}
 	for _, f := range s.served.flows {
 		if !f.waits {
 			f.end, f.last, f.leaves = f.end-by, f.last-by, f.leaves-by
+			f.rebaseSpans(by)
 		}
+	}
+}
+
+func (f *Flow[O]) rebaseSpans(by int64) {
+	for i := range f.before {
+		f.before[i].until -= by
 	}
 }
