@@ -31,10 +31,10 @@ type keyOrder struct {
 	kept     bool // something was set by hand that the key is remembered for
 	state    keyState
 	putOff   uint8         // how often its head was, when the instant had come, since one left
-	at       [heaps]int32  // where it is in each heap, from 1; 0: it is not in it
 	until    time.Duration // when it becomes free, if it is blocked until then, since the epoch
-	rank     time.Duration // of its head, by which free keys go
 	from     time.Duration // when its head arrived, or the key became free of a hold later
+
+	atFree, atBlocked, atCrowd int32 // where it is in each of the queues
 }
 
 // bounds are what a line, or a key, may have waiting.

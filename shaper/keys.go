@@ -1,18 +1,20 @@
 package shaper
 
 import (
+	"slices"
 	"time"
 
 	"github.com/sluice-go/sluice/shaper/internal/fair"
+	"github.com/sluice-go/sluice/shaper/internal/pq"
 )
 
 // keys are those of a line that has more than one, and the rule for which of them is next. A
 // key whose head its own limits forbid is blocked and in the way of no other; the others
 // are free.
 type keys struct {
-	free    keyHeap // by rank, where no weights are set
-	blocked keyHeap // until an instant
-	crowd   keyHeap // those with calls, by room per weight
+	free    *pq.Queue[flow] // by rank, where no weights are set
+	blocked *pq.Queue[flow] // until an instant
+	crowd   *pq.Queue[flow] // those with calls, by room per weight
 
 	fair *fair.Sharing[flow] // nil: no weights are set
 }
@@ -35,20 +37,17 @@ const (
 
 func newKeys() *keys {
 	return &keys{
-		free: keyHeap{in: 0, before: goesBefore},
-		blocked: keyHeap{in: 1, before: func(a, b *flow) bool {
-			return a.until < b.until || a.until == b.until && a.calls.head.before(b.calls.head)
-		}},
-		crowd: keyHeap{in: 2, before: hasMoreRoom},
+		free:    pq.New(goesBefore, func(f *flow) *int32 { return &f.atFree }),
+		blocked: pq.New(joinedBefore, func(f *flow) *int32 { return &f.atBlocked }),
+		crowd:   pq.New(hasMoreRoom, func(f *flow) *int32 { return &f.atCrowd }),
 	}
 }
 
-// goesBefore is the rule between free keys without weights: class and arrival of their heads.
+// goesBefore is the rule between free keys of one rank without weights: class and arrival of
+// their heads.
 func goesBefore(a, b *flow) bool {
 	c, d := a.calls.head, b.calls.head
 	switch {
-	case a.rank != b.rank:
-		return a.rank < b.rank
 	case c.class != d.class:
 		return c.class < d.class
 	case a.from != b.from:
@@ -57,10 +56,21 @@ func goesBefore(a, b *flow) bool {
 	return c.before(d)
 }
 
+func joinedBefore(a, b *flow) bool { return a.calls.head.before(b.calls.head) }
+
 // hasMoreRoom is the rule for the key that has to give room away.
 func hasMoreRoom(a, b *flow) bool {
 	more, less := int64(a.calls.len)*b.weight, int64(b.calls.len)*a.weight
-	return more > less || more == less && a.calls.head.before(b.calls.head)
+	return more > less || more == less && joinedBefore(a, b)
+}
+
+// crowdLocked is called when the calls of a flow, or its weight, have changed.
+func (q *keys) crowdLocked(f *flow) {
+	if f.calls.head == nil {
+		q.crowd.Remove(f)
+		return
+	}
+	q.crowd.Put(f, -int64(f.calls.len)*maxWeight/f.weight) // rounded: hasMoreRoom decides between equals
 }
 
 // chooseLocked finds the key whose head is next.
@@ -94,7 +104,7 @@ func (l *line) chooseLocked(now time.Time) *flow {
 
 func (q *keys) next() *flow {
 	if q.fair == nil {
-		return q.free.first()
+		return q.free.First()
 	}
 	if tags := q.fair.First(); tags != nil {
 		return tags.Owner
@@ -130,16 +140,21 @@ func (l *line) placeLocked(f *flow, now time.Time, m move) {
 	if was == free && f.state != free && m == changed && l.head == f {
 		l.forsakenLocked(now)
 	}
-	q.crowd.put(f, f.calls.head != nil)
-	q.blocked.put(f, f.state == blocked && f.until != never)
+	q.crowdLocked(f)
+	if f.state == blocked && f.until != never {
+		q.blocked.Put(f, int64(f.until))
+	} else {
+		q.blocked.Remove(f)
+	}
 	if q.fair != nil {
 		l.shareLocked(f, at, was, m)
 		return
 	}
 	if f.state == free {
-		f.rankLocked()
+		q.free.Put(f, f.rankLocked())
+	} else {
+		q.free.Remove(f)
 	}
-	q.free.put(f, f.state == free)
 }
 
 // putOffLocked returns when a key is looked at again that is blocked until then. If that has
@@ -162,15 +177,16 @@ func (l *line) forsakenLocked(now time.Time) {
 	l.passed(now)
 }
 
-// rankLocked computes what goesBefore compares. A key that was held goes by when that ended;
-// otherwise it would take the line for all the time that it was held.
-func (f *flow) rankLocked() {
+// rankLocked returns what free keys go by, and notes what goesBefore compares. A key that was
+// held goes by when that ended; otherwise it would take the line for all the time that it was
+// held.
+func (f *flow) rankLocked() int64 {
 	c := f.calls.head
 	f.from = c.arrived
 	if f.own != nil {
 		f.from = max(f.from, f.own.gate.openAt.Sub(f.line.time.epoch))
 	}
-	f.rank = laterBy(f.from, f.calls.rule.lead(int(c.class)))
+	return int64(laterBy(f.from, f.calls.rule.lead(int(c.class))))
 }
 
 // joinedLocked is called when a call has joined a key.
@@ -188,7 +204,7 @@ func (l *line) unblocksLocked() (at time.Time, ok bool) {
 	if l.keys == nil {
 		return at, false
 	}
-	f := l.keys.blocked.first()
+	f := l.keys.blocked.First()
 	if f == nil {
 		return at, false
 	}
@@ -203,7 +219,7 @@ func (l *line) passLocked(now time.Time) {
 		return
 	}
 	since := now.Sub(l.time.epoch)
-	for f := l.keys.blocked.first(); f != nil && f.until <= since; f = l.keys.blocked.first() {
+	for f := l.keys.blocked.First(); f != nil && f.until <= since; f = l.keys.blocked.First() {
 		l.placeLocked(f, now, changed)
 		l.freed = true
 	}
@@ -216,7 +232,7 @@ func (l *line) makeRoomLocked(f *flow, now time.Time) bool {
 	if l.keys == nil {
 		return false
 	}
-	most := l.keys.crowd.first()
+	most := l.keys.crowd.First()
 	if most == nil || int64(most.calls.len)*f.weight <= int64(f.calls.len+1)*most.weight {
 		return false
 	}
@@ -233,7 +249,7 @@ func (l *line) eachLocked(visit func(*flow)) {
 		}
 		return
 	}
-	for _, f := range append([]*flow(nil), l.keys.crowd.keys...) {
+	for _, f := range slices.Collect(l.keys.crowd.Each) {
 		visit(f)
 	}
 }
@@ -251,83 +267,9 @@ func (l *line) shareOutLocked(now time.Time) {
 	q.fair = fair.New[flow](burst)
 	l.repaceLocked()
 	l.advanceLocked(now)
-	for _, f := range append([]*flow(nil), q.free.keys...) {
-		q.free.put(f, false)
+	for _, f := range slices.Collect(q.free.Each) {
+		q.free.Remove(f)
 		f.state = dry
 		l.placeLocked(f, now, changed)
 	}
-}
-
-const heaps = 3
-
-// A keyHeap is a binary heap of keys that know where they are in it.
-type keyHeap struct {
-	keys   []*flow
-	in     int // which of the heaps of a key this is
-	before func(a, b *flow) bool
-}
-
-func (h *keyHeap) first() *flow {
-	if len(h.keys) == 0 {
-		return nil
-	}
-	return h.keys[0]
-}
-
-// put has the key in the heap, at its place, or not in it.
-func (h *keyHeap) put(f *flow, in bool) {
-	i := int(f.at[h.in]) - 1
-	switch {
-	case in && i < 0:
-		h.keys = append(h.keys, f)
-		h.up(len(h.keys)-1, f)
-	case in:
-		h.up(i, f)
-		h.down(int(f.at[h.in])-1, f)
-	case i >= 0:
-		last := len(h.keys) - 1
-		moved := h.keys[last]
-		h.keys[last] = nil
-		h.keys = h.keys[:last]
-		f.at[h.in] = 0
-		if i < last {
-			h.up(i, moved)
-			h.down(int(moved.at[h.in])-1, moved)
-		}
-	}
-}
-
-func (h *keyHeap) up(i int, f *flow) {
-	for i > 0 {
-		parent := (i - 1) / 2
-		if !h.before(f, h.keys[parent]) {
-			break
-		}
-		h.set(i, h.keys[parent])
-		i = parent
-	}
-	h.set(i, f)
-}
-
-func (h *keyHeap) down(i int, f *flow) {
-	for {
-		child := 2*i + 1
-		if child >= len(h.keys) {
-			break
-		}
-		if child+1 < len(h.keys) && h.before(h.keys[child+1], h.keys[child]) {
-			child++
-		}
-		if !h.before(h.keys[child], f) {
-			break
-		}
-		h.set(i, h.keys[child])
-		i = child
-	}
-	h.set(i, f)
-}
-
-func (h *keyHeap) set(i int, f *flow) {
-	h.keys[i] = f
-	f.at[h.in] = int32(i + 1)
 }

@@ -25,7 +25,7 @@ func (l *line) behindLocked(f *flow, c *call, came bool) {
 	if l.keys == nil {
 		return
 	}
-	l.keys.crowd.put(f, true)
+	l.keys.crowdLocked(f)
 	switch s := l.keys.fair; {
 	case s == nil || f.state != free:
 	case came:
@@ -98,7 +98,7 @@ func (f *flow) weighLocked(weight int64) {
 	before := f.weight
 	f.weight = weight
 	if c := f.calls.head; c != nil {
-		f.line.keys.crowd.put(f, true)
+		f.line.keys.crowdLocked(f)
 		f.line.keys.fair.Reweigh(&f.tags, before, weight, f.calls.units-c.cost)
 	}
 }

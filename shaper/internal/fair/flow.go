@@ -28,7 +28,7 @@ func (s *Sharing[O]) sit(f *Flow[O], start, cost, weight int64) {
 // entry returns where a call begins that comes now and is the only one of its flow. One that the
 // fluid still serves goes on from its end, and others begin at V.
 func (s *Sharing[O]) entry(f *Flow[O]) int64 {
-	if f.at[inServed] > 0 {
+	if f.inSum > 0 {
 		return max(s.v, f.last)
 	}
 	return s.v
@@ -88,7 +88,7 @@ func (s *Sharing[O]) Reweigh(f *Flow[O], before, weight, behind int64) {
 // Mark returns where a call begins at the earliest that joins behind the head: nowhere, if the
 // fluid still serves its flow, and otherwise at V.
 func (s *Sharing[O]) Mark(f *Flow[O]) int64 {
-	if f.at[inServed] > 0 && f.last > s.v {
+	if f.inSum > 0 && f.last > s.v {
 		return 0
 	}
 	return s.v
@@ -97,7 +97,7 @@ func (s *Sharing[O]) Mark(f *Flow[O]) int64 {
 // Grow is for a call that has joined behind the head.
 func (s *Sharing[O]) Grow(f *Flow[O], cost, weight int64) {
 	f.last = max(f.last, s.v) + parts(cost, weight)
-	if f.at[inServed] == 0 {
+	if f.inSum == 0 {
 		s.weigh(f)
 	}
 }
@@ -144,19 +144,19 @@ func (s *Sharing[O]) Charge(f *Flow[O], cost, weight int64) {
 // First returns the flow whose head is next, or nil. If the fluid has begun with none, it is the
 // one that it will begin with first.
 func (s *Sharing[O]) First() *Flow[O] {
-	for f := s.later.first(); f != nil && f.start <= s.v; f = s.later.first() {
+	for f := s.later.First(); f != nil && f.start <= s.v; f = s.later.First() {
 		s.unqueue(f)
 		s.queue(f)
 	}
-	if f := s.begun.first(); f != nil {
+	if f := s.begun.First(); f != nil {
 		return f
 	}
-	return s.later.first()
+	return s.later.First()
 }
 
 // Passed reports whether the flow makes no difference any more: it has no head, and V has
 // reached its end.
-func (s *Sharing[O]) Passed(f *Flow[O]) bool { return !f.waits && f.at[inServed] == 0 }
+func (s *Sharing[O]) Passed(f *Flow[O]) bool { return !f.waits && f.inSum == 0 }
 
 func (s *Sharing[O]) owe(cost int64) {
 	s.owed = min(s.owed, far) + min(cost, most)*unit
@@ -206,16 +206,16 @@ func scale(d, num, den int64) int64 {
 // queue puts a head among those that the fluid has begun with, or will.
 func (s *Sharing[O]) queue(f *Flow[O]) {
 	if f.begun = f.start <= s.v; f.begun {
-		s.begun.add(f)
+		s.begun.Put(f, f.finish)
 	} else {
-		s.later.add(f)
+		s.later.Put(f, f.start)
 	}
 }
 
 func (s *Sharing[O]) unqueue(f *Flow[O]) {
 	if f.begun {
-		s.begun.remove(f)
+		s.begun.Remove(f)
 	} else {
-		s.later.remove(f)
+		s.later.Remove(f)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/scheduler"
+	"github.com/sluice-go/sluice/shaper/internal/pq"
 )
 
 // Tags are counted in parts of a unit per weight of 1. S and F are rounded up, V down.
@@ -46,9 +47,10 @@ type Flow[O any] struct {
 	behind int64  // of the calls behind the head
 	before []span // of the calls before the head, if they weighed otherwise and V is there
 	order  uint64 // of the head, among equals
-	at     [2]int32
-	waits  bool // it has a head
-	begun  bool // V has reached S of the head
+	queued int32  // where it is in begun or later
+	inSum  int32  // where it is in served, 0 if it is not in the sum
+	waits  bool   // it has a head
+	begun  bool   // V has reached S of the head
 }
 
 // A span is a part of V, up to until, in which a flow counts with a weight.
@@ -71,16 +73,24 @@ type Sharing[O any] struct {
 	per   uint64 // the period, in ns
 	rest  uint64 // of the time that has passed
 
-	begun, later, served heap[O]
+	begun  *pq.Queue[Flow[O]] // heads that the fluid has begun with, by F
+	later  *pq.Queue[Flow[O]] // heads that it will begin with, by S
+	served *pq.Queue[Flow[O]] // flows that it serves, by when their weight in the sum is looked at
 }
 
 // New returns a Sharing that knows no flow, of a limit that has a burst of so many units.
 func New[O any](burst int64) *Sharing[O] {
 	s := &Sharing[O]{burst: min(burst, most) * unit}
 	s.tokens, s.slack = s.burst, s.burst
-	s.begun.by, s.later.by, s.served.by = byFinish, byStart, byLast
-	s.served.which = inServed
+	queued := func(f *Flow[O]) *int32 { return &f.queued }
+	s.begun, s.later = pq.New(cameBefore[O], queued), pq.New(cameBefore[O], queued)
+	s.served = pq.New(func(_, _ *Flow[O]) bool { return false }, func(f *Flow[O]) *int32 { return &f.inSum })
 	return s
+}
+
+// cameBefore is the order of heads of the same tags.
+func cameBefore[O any](a, b *Flow[O]) bool {
+	return a.finish < b.finish || a.finish == b.finish && a.order < b.order
 }
 
 // SetRate tells how fast the line lets units leave. The zero Rate, and an unlimited one, pay at
@@ -137,7 +147,7 @@ func (s *Sharing[O]) pass(parts int64) {
 // run has the fluid serve what it can, by which V moves on.
 func (s *Sharing[O]) run() {
 	for s.tokens > 0 && s.sum > 0 {
-		next := s.served.first().leaves
+		next := s.served.First().leaves
 		if steps := (s.tokens + s.pending) / s.sum; steps < next-s.v {
 			s.v += steps
 			s.pending = (s.tokens + s.pending) % s.sum
@@ -167,12 +177,12 @@ func (s *Sharing[O]) Reopened(cost int64) {
 // ahead returns how much the fluid has served that has not left, less what has left that it
 // has not served.
 func (s *Sharing[O]) ahead() (parts int64) {
-	for _, h := range []*heap[O]{&s.begun, &s.later} {
-		for _, f := range h.flows {
+	for _, h := range []*pq.Queue[Flow[O]]{s.begun, s.later} {
+		for f := range h.Each {
 			parts += s.servedOf(f) - s.owedOf(f, f.start)
 		}
 	}
-	for _, f := range s.served.flows {
+	for f := range s.served.Each {
 		if !f.waits {
 			parts -= s.owedOf(f, f.last)
 		}
@@ -197,16 +207,16 @@ func (s *Sharing[O]) stretch(f *Flow[O]) (weight, until int64) {
 // weigh has a flow be in the sum with the weight that it has at V, or not at all.
 func (s *Sharing[O]) weigh(f *Flow[O]) {
 	weight, until := s.stretch(f)
-	in := f.at[inServed] > 0
+	in := f.inSum > 0
 	switch {
 	case until > s.v && in:
 		s.sum += weight - f.weight
 		f.weight, f.leaves = weight, until
-		s.served.fix(f)
+		s.served.Put(f, until)
 	case until > s.v:
 		s.sum += weight
 		f.weight, f.leaves = weight, until
-		s.served.add(f)
+		s.served.Put(f, until)
 	case in:
 		s.leaveSum(f)
 	}
@@ -214,14 +224,14 @@ func (s *Sharing[O]) weigh(f *Flow[O]) {
 
 // retire looks at the flows of which V has reached the end of a stretch.
 func (s *Sharing[O]) retire() {
-	for f := s.served.first(); f != nil && f.leaves <= s.v; f = s.served.first() {
+	for f := s.served.First(); f != nil && f.leaves <= s.v; f = s.served.First() {
 		s.weigh(f)
 	}
 }
 
 func (s *Sharing[O]) leaveSum(f *Flow[O]) {
 	s.sum -= f.weight
-	s.served.remove(f)
+	s.served.Remove(f)
 	if s.sum == 0 {
 		s.pending = 0
 	}
@@ -237,7 +247,7 @@ func (s *Sharing[O]) settle() {
 		return
 	}
 	for s.sum > 0 {
-		f := s.served.first()
+		f := s.served.First()
 		s.v = max(s.v, f.last)
 		s.leaveSum(f)
 	}
@@ -247,13 +257,15 @@ func (s *Sharing[O]) settle() {
 func (s *Sharing[O]) rebase() {
 	by := s.v
 	s.v = 0
-	for _, h := range []*heap[O]{&s.begun, &s.later} {
-		for _, f := range h.flows {
+	s.served.Shift(-by)
+	for _, h := range []*pq.Queue[Flow[O]]{s.begun, s.later} {
+		h.Shift(-by)
+		for f := range h.Each {
 			f.start, f.end, f.finish, f.last, f.leaves = f.start-by, f.end-by, f.finish-by, f.last-by, f.leaves-by
 			f.rebaseSpans(by)
 		}
 	}
-	for _, f := range s.served.flows {
+	for f := range s.served.Each {
 		if !f.waits {
 			f.end, f.last, f.leaves = f.end-by, f.last-by, f.leaves-by
 			f.rebaseSpans(by)
