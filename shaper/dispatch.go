@@ -8,7 +8,6 @@ func (l *line) dispatch() {
 	l.lock()
 	defer l.unlock()
 	now := l.time.now()
-	l.passLocked(now)
 	var next *call
 	if l.head != nil && !l.nextDue.After(now) && !l.stand(l.head.calls.head.place) {
 		next = l.head.calls.head

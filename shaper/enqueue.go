@@ -28,9 +28,17 @@ type Call struct {
 // which they came about, on whatever goroutine has brought them about. No lock is held, so
 // done may use the Shaper. A nil done is a programming error and panics.
 func (s *Shaper) Enqueue(c Call, done func(err error)) (cancel func() bool, err error) {
-	a := c.ask(s.own.rule())
+	return s.own.enqueue(c.enqueued(s.own.rule(), done))
+}
+
+// enqueued returns what the call wants, of which done is told.
+func (c Call) enqueued(rule *classRule, done func(error)) ask {
+	if done == nil {
+		panic("shaper: Enqueue without a function to call")
+	}
+	a := c.ask(rule)
 	a.done = done
-	return s.own.enqueue(a)
+	return a
 }
 
 // ask returns what the call wants. The rest is checked on arrival.
@@ -51,9 +59,6 @@ func (f *flow) rule() *classRule {
 }
 
 func (f *flow) enqueue(a ask) (cancel func() bool, err error) {
-	if a.done == nil {
-		panic("shaper: Enqueue without a function to call")
-	}
 	var expiry *expiry
 	if !a.deadline.IsZero() {
 		expiry = newExpiry(&a)
@@ -66,7 +71,13 @@ func (f *flow) enqueue(a ask) (cancel func() bool, err error) {
 		return func() bool { return false }, nil
 	case expiry != nil:
 		expiry.set(f, c, a.deadline)
-		return func() bool { return f.abandon(c) && expiry.stop() }, nil
+		return func() bool {
+			gone := f.abandon(c)
+			if gone {
+				expiry.stop()
+			}
+			return gone
+		}, nil
 	}
 	return func() bool { return f.abandon(c) }, nil
 }
@@ -87,9 +98,8 @@ func newExpiry(a *ask) *expiry {
 	return e
 }
 
-func noTimer() bool { return true }
-
-var stopped = noTimer
+// stopped is in place of the timer when it is needed no more.
+var stopped = func() bool { return false }
 
 func (e *expiry) set(f *flow, c *call, deadline time.Time) {
 	stop := f.line.time.after(deadline, func() { f.expire(c) })
@@ -98,12 +108,10 @@ func (e *expiry) set(f *flow, c *call, deadline time.Time) {
 	}
 }
 
-// stop returns true.
-func (e *expiry) stop() bool {
+func (e *expiry) stop() {
 	if stop := e.timer.Swap(&stopped); stop != nil {
 		(*stop)()
 	}
-	return true
 }
 
 // expire refuses a call, unless it has its answer.

@@ -88,7 +88,7 @@ func (l *line) lock() {
 // no caller waits for.
 func (l *line) unlock() {
 	if l.gcra != nil && l.time.clock == nil && l.len == 0 && l.lag == 0 && l.life.state == open &&
-		!l.gate.paused && !l.gate.reopening && (l.keys == nil || l.keys.fair == nil) {
+		!l.gate.shut() && l.sharingLocked() == nil {
 		l.openWordLocked()
 	}
 	if len(l.answers.due) > 0 && !l.answers.telling {

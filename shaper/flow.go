@@ -113,8 +113,7 @@ func (f *flow) freeLocked(now time.Time) (at time.Time, ok bool) {
 func (f *flow) mayCloseLocked() bool { return f.own != nil && f.own.gcra == nil }
 
 // foreseeLocked predicts when a call of the key leaves that has ahead units of the key in
-// front of it, and how long that is if nothing is held. Other keys are left out: it is a
-// lower bound where there are any.
+// front of it. Other keys are left out: it is a lower bound where there are any.
 func (f *flow) foreseeLocked(now time.Time, ahead, cost int64) (due time.Time) {
 	first := cost
 	if ahead > 0 {
@@ -127,10 +126,14 @@ func (f *flow) foreseeLocked(now time.Time, ahead, cost int64) (due time.Time) {
 	return due
 }
 
-// backlogLocked is foreseeLocked without holds, which are no backlog: a hold does not mean
-// that too much was asked for.
-func (f *flow) backlogLocked(now time.Time, ahead, cost int64) time.Time {
-	due := f.line.sched.Next(now, ahead, cost)
+// backlogLocked returns what foreseeLocked would, were nothing held, from what it has returned:
+// a hold is no backlog, as it does not mean that too much was asked for.
+func (f *flow) backlogLocked(now, due time.Time, ahead, cost int64) time.Time {
+	l := f.line
+	if !l.gate.shut() && !f.limits().gate.shut() {
+		return due
+	}
+	due = l.sched.Next(now, ahead, cost)
 	if f.own != nil {
 		due = later(due, f.own.sched.Next(now, ahead, cost))
 	}

@@ -20,6 +20,9 @@ func (g *gate) open(now time.Time) bool {
 	return !g.paused && !g.openAt.After(now)
 }
 
+// shut reports whether the gate is paused or held, or no call has left since it was.
+func (g *gate) shut() bool { return g.paused || g.reopening }
+
 // passGate is called when a call leaves. The first one behind a closed gate leaves at once
 // and the next one T later: the time behind the gate has saved no burst up. It reports
 // whether this is the first one.
@@ -66,7 +69,7 @@ func (l *limits) savedUp() (at time.Time, ok bool) {
 
 // foresee returns the schedule as it will be when the gate opens, for predictions.
 func (g *gate) foresee(s scheduler.Scheduler, opens time.Time, cost int64) scheduler.Scheduler {
-	if !g.paused && !g.reopening {
+	if !g.shut() {
 		return s
 	}
 	saving, ok := s.(scheduler.Forfeiter)

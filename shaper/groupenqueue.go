@@ -2,12 +2,8 @@ package shaper
 
 // Enqueue is [Shaper.Enqueue] for the key. A new key may be refused with [ErrTooManyKeys].
 func (g *Group[K]) Enqueue(key K, c Call, done func(err error)) (cancel func() bool, err error) {
-	if done == nil {
-		panic("shaper: Enqueue without a function to call")
-	}
 	sh := g.shardOf(key)
-	a := c.ask(g.config.rule)
-	a.done = done
+	a := c.enqueued(g.config.rule, done)
 	m, err := sh.acquire(key, true)
 	if err != nil {
 		return nil, sh.refuse(err, int(a.cost))

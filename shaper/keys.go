@@ -229,9 +229,6 @@ func (l *line) passLocked(now time.Time) {
 // makeRoomLocked refuses the newest call of the key that has the most room for its weight, if
 // that is more than the newcomer's key would have.
 func (l *line) makeRoomLocked(f *flow, now time.Time) bool {
-	if l.keys == nil {
-		return false
-	}
 	most := l.keys.crowd.First()
 	if most == nil || int64(most.calls.len)*f.weight <= int64(f.calls.len+1)*most.weight {
 		return false

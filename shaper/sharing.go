@@ -1,6 +1,10 @@
 package shaper
 
-import "time"
+import (
+	"time"
+
+	"github.com/sluice-go/sluice/shaper/internal/fair"
+)
 
 // shareLocked puts a flow where it belongs in the fair sharing of the line. It became free at
 // the given time, if it was not before.
@@ -18,6 +22,14 @@ func (l *line) shareLocked(f *flow, at time.Time, was keyState, m move) {
 	default:
 		s.Replace(&f.tags, c.cost, f.calls.units-c.cost, f.weight, uint64(c.seq))
 	}
+}
+
+// sharingLocked returns the sharing of a line, nil where no weights are set.
+func (l *line) sharingLocked() *fair.Sharing[flow] {
+	if l.keys == nil {
+		return nil
+	}
+	return l.keys.fair
 }
 
 // behindLocked notes a call that has come, or gone, behind the head of its flow.
@@ -38,50 +50,48 @@ func (l *line) behindLocked(f *flow, c *call, came bool) {
 
 // reopenedLocked is called when the first call leaves behind a gate.
 func (l *line) reopenedLocked(cost int64) {
-	if l.keys != nil && l.keys.fair != nil {
-		l.keys.fair.Reopened(cost)
+	if s := l.sharingLocked(); s != nil {
+		s.Reopened(cost)
 	}
 }
 
 // leftLocked notes in the sharing what a key's head, or a newcomer, has taken by leaving.
 func (l *line) leftLocked(f *flow, cost int64) {
-	if l.keys != nil && l.keys.fair != nil {
-		l.keys.fair.Left(&f.tags, cost)
+	if s := l.sharingLocked(); s != nil {
+		s.Left(&f.tags, cost)
 	}
 }
 
 // advanceLocked has the fluid sharing run on until t. It stands still while the line is held.
 func (l *line) advanceLocked(t time.Time) {
-	if l.keys == nil || l.keys.fair == nil {
-		return
-	}
-	s, at := l.keys.fair, t.Sub(l.time.epoch)
-	if l.gate.paused {
+	s, at := l.sharingLocked(), t.Sub(l.time.epoch)
+	switch {
+	case s == nil:
+	case l.gate.paused:
 		s.Advance(at, false)
-		return
+	default:
+		s.Advance(min(at, l.gate.openAt.Sub(l.time.epoch)), false)
+		s.Advance(at, true)
 	}
-	s.Advance(min(at, l.gate.openAt.Sub(l.time.epoch)), false)
-	s.Advance(at, true)
 }
 
 // repaceLocked tells the sharing how long a unit of the line takes.
 func (l *line) repaceLocked() {
-	if l.keys != nil && l.keys.fair != nil {
-		l.keys.fair.SetRate(rateOf(l.pacer))
+	if s := l.sharingLocked(); s != nil {
+		s.SetRate(rateOf(l.pacer))
 	}
 }
 
 // chargedLocked notes what has left without asking.
 func (l *line) chargedLocked(f *flow, cost int64) {
-	if l.keys != nil && l.keys.fair != nil {
-		l.keys.fair.Charge(&f.tags, cost, f.weight)
+	if s := l.sharingLocked(); s != nil {
+		s.Charge(&f.tags, cost, f.weight)
 	}
 }
 
 // passedByLocked notes a call that has left without waiting.
 func (l *line) passedByLocked(f *flow, cost int64) {
-	if l.keys != nil && l.keys.fair != nil {
-		s := l.keys.fair
+	if s := l.sharingLocked(); s != nil {
 		l.seq++
 		s.Join(&f.tags, cost, cost, f.weight, uint64(l.seq))
 		s.Left(&f.tags, cost)
@@ -116,11 +126,8 @@ func (f *flow) settledLocked(epoch time.Time, since time.Duration) (again time.D
 			return again, false
 		}
 	}
-	if l.keys.fair == nil {
-		return 0, true
-	}
 	l.advanceLocked(epoch.Add(since))
-	if l.keys.fair.Passed(&f.tags) {
+	if s := l.sharingLocked(); s == nil || s.Passed(&f.tags) {
 		return 0, true
 	}
 	again = laterBy(since, time.Second)

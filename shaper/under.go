@@ -51,8 +51,9 @@ const maxWeight = 1 << 20
 // its weight, whatever the calls cost: a call leaves no later than the largest cost after the
 // instant, in units of the account, at which an ideal sharing of a fluid would have finished
 // it. Where weights change, units are charged, heads are cancelled, or keys are held back by
-// limits of their own meanwhile, it may be some units later. (Earliest eligible virtual deadline first, EEVDF; Stoica and Abdel-Wahab, TR-95-22; it
-// is WF2Q+ with the virtual time of the fluid.) A key that has no calls saves nothing up, and
+// limits of their own meanwhile, it may be some units later. (Earliest eligible virtual
+// deadline first, EEVDF; Stoica and Abdel-Wahab, TR-95-22; it is WF2Q+ with the virtual time of
+// the fluid.) A key that has no calls saves nothing up, and
 // one that its own limits hold back counts as such a key: near its own limit under a busy
 // account it gets less than its own rate. The calls of the account itself, and the keys of
 // Groups without weights, weigh 1 each. [WithClasses] orders the calls inside a key then.

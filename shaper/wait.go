@@ -185,9 +185,8 @@ func (f *flow) joinLocked(now time.Time, a ask) (*call, error) {
 	l := f.line
 	ahead := f.calls.ahead(a.class, now.Sub(l.time.epoch))
 	due := f.foreseeLocked(now, ahead, a.cost)
-	backlog := f.backlogLocked(now, ahead, a.cost).Sub(now)
-	deadline, reason := f.suitLocked(now, due, backlog, a)
-	if reason == nil && l.crowded(now, l.len, l.capacity) && !l.makeRoomLocked(f, now) {
+	deadline, reason := f.suitLocked(now, due, f.backlogLocked(now, due, ahead, a.cost).Sub(now), a)
+	if reason == nil && l.keys != nil && l.crowded(now, l.len, l.capacity) && !l.makeRoomLocked(f, now) {
 		reason = ErrQueueFull
 	}
 	if reason != nil {

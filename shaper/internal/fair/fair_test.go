@@ -76,8 +76,6 @@ func (r *rule) Held() {
 	r.Advance(r.now, false)
 }
 
-func (r *rule) Reopened(cost int64) { r.Sharing.Reopened(cost) }
-
 func (r *rule) join(f *flow) {
 	c := f.key.Head()
 	f.joined = true
