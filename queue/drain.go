@@ -122,7 +122,9 @@ func (d *drain) work() {
 
 // serve takes one message and runs it, and reports whether there may be another.
 func (d *drain) serve() bool {
-	job := d.fetch()
+	var slot slot
+	defer slot.release()
+	job := d.fetch(&slot)
 	if job == nil {
 		return false
 	}
@@ -136,7 +138,7 @@ func (d *drain) serve() bool {
 
 // fetch stands at the source until it has a message that may start now. It returns nil
 // when the drain has stopped.
-func (d *drain) fetch() (job Job) {
+func (d *drain) fetch(slot *slot) (job Job) {
 	select {
 	case d.stand <- struct{}{}:
 		defer func() { <-d.stand }()
@@ -147,7 +149,7 @@ func (d *drain) fetch() (job Job) {
 	if d.taking.Err() != nil {
 		return nil
 	}
-	contain(func() error { return d.take(&job) }, func(err error) {
+	contain(func() error { return d.take(&job, slot) }, func(err error) {
 		if err == nil {
 			return
 		}
@@ -166,13 +168,13 @@ func (d *drain) fetch() (job Job) {
 
 // take obtains a slot and stores the message for it in job. If it fails although a
 // message was taken, the message is in job all the same.
-func (d *drain) take(job *Job) (err error) {
+func (d *drain) take(job *Job, slot *slot) (err error) {
 	if r, ok := d.source.(ReadySource); ok {
 		if err := r.Ready(d.taking); err != nil {
 			return d.sourceError(err)
 		}
 	}
-	if err := obtain(d.taking, d.waiter); err != nil {
+	if err := slot.obtain(d.taking, d.waiter); err != nil {
 		return err
 	}
 	asked := time.Now()
@@ -188,7 +190,7 @@ func (d *drain) take(job *Job) (err error) {
 	// On a stale slot this job would start late, and the next one, on a fresh slot, too
 	// close behind it.
 	if time.Since(asked) > freshness {
-		if err := obtain(d.taking, d.waiter); err != nil {
+		if err := slot.obtain(d.taking, d.waiter); err != nil {
 			return err
 		}
 	}

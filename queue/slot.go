@@ -15,9 +15,19 @@ import (
 // how long says 1 ns, and is asked ever more rarely, ten times a second in the end. Every
 // other error is final.
 //
-// *shaper.Shaper and x/time's *rate.Limiter are Waiters.
+// *shaper.Shaper and x/time's *rate.Limiter are Waiters. One that bounds what is in flight is
+// [Places] as well.
 type Waiter interface {
 	Wait(ctx context.Context) error
+}
+
+// Places is a Waiter that may bound how many jobs run, as *shaper.Shaper does. While
+// MaxInFlight is above 0, a slot is what Acquire grants, and it counts as in flight until
+// Release, which is called once the job has ended.
+type Places interface {
+	MaxInFlight() int
+	Acquire(ctx context.Context, cost int) error
+	Release()
 }
 
 // Between two attempts at a slot a worker sleeps as long as the Waiter said, within these
@@ -31,14 +41,37 @@ const (
 	unknown  = time.Microsecond // a wait below that is none that was reckoned
 )
 
-// obtain blocks until w grants one slot. Being told to come later is no failure: obtain
-// comes later. It returns the error of ctx if that ended first, and otherwise an error
-// that is final.
-func obtain(ctx context.Context, w Waiter) error {
+// A slot is what a job needs to start. It is released once the job has ended, or will not start.
+type slot struct{ places Places } // nil: no bound counts it
+
+func (s *slot) release() {
+	if s.places != nil {
+		s.places.Release()
+		s.places = nil
+	}
+}
+
+// ask waits for a slot as the Waiter does.
+func (s *slot) ask(ctx context.Context, w Waiter) error {
+	if p, ok := w.(Places); ok && p.MaxInFlight() > 0 {
+		err := p.Acquire(ctx, 1)
+		if err == nil {
+			s.places = p
+		}
+		return err
+	}
+	return w.Wait(ctx)
+}
+
+// obtain blocks until w grants a slot; one that it has already is given back. Being told to come
+// later is no failure: obtain comes later. It returns the error of ctx if that ended first, and
+// otherwise an error that is final.
+func (s *slot) obtain(ctx context.Context, w Waiter) error {
+	s.release()
 	ctx = undated{ctx}
 	least := minRetry
 	for {
-		err := w.Wait(ctx)
+		err := s.ask(ctx, w)
 		if err == nil {
 			return nil
 		}

@@ -29,8 +29,10 @@ func (q *Queue) work() {
 // claim again.
 func (q *Queue) serve() bool {
 	var job Job
+	var slot slot
+	defer slot.release()
 	contain(
-		func() error { return obtain(q.slots, q.waiter) },
+		func() error { return slot.obtain(q.slots, q.waiter) },
 		func(err error) { job = q.take(err) },
 	)
 	if job == nil {

@@ -486,7 +486,7 @@ func TestCaseF04FullQueueDoesNotBypassTheLimiter(t *testing.T) {
 // google/oss-rebuild#1401, moonrhythm/parapet#243, theopenlane/core#2004,
 // temporalio/temporal#11065.
 func TestCaseH01LifeCycle(t *testing.T) {
-	before := runtime.NumGoroutine()
+	before := alive()
 	for i := range 2000 {
 		s := newShaper(t, scheduler.PerSecond(10))
 		require.NoError(t, s.Wait(t.Context()))
@@ -497,7 +497,7 @@ func TestCaseH01LifeCycle(t *testing.T) {
 			assert.False(t, s.Allow())
 		}
 	}
-	assert.LessOrEqual(t, runtime.NumGoroutine(), before)
+	assert.LessOrEqual(t, alive(), before)
 }
 
 // Source: kubernetes/kubernetes#79375, kubernetes/kubernetes#78766,
@@ -535,12 +535,12 @@ func TestCaseH02CancelledWaitsLeaveNothingBehind(t *testing.T) {
 		// The runtime keeps the goroutines that it made; they are no news later.
 		cancelAll(busy())
 		s := busy()
-		before, goroutines := heap(), runtime.NumGoroutine()
+		before, goroutines := heap(), alive()
 		for range rounds {
 			cancelAll(s)
 		}
 		assert.Less(t, heap(), before+5<<20)
-		assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
+		assert.LessOrEqual(t, alive(), goroutines)
 
 		r := newRecorder()
 		for range 1000 {

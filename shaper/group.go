@@ -45,7 +45,8 @@ type Group[K comparable] struct {
 	keys   keyCount
 	life   atomic.Int32 // a state
 
-	inFlight atomic.Int64 // how many calls of a key may be in flight; 0: no bound
+	inFlight   atomic.Int64 // how many calls of a key may be in flight; 0: no bound
+	exceptions atomic.Bool  // there have been keys with a bound of their own
 
 	pool  callPool  // of calls, for all keys
 	spare sync.Pool // of *member, to be bound to keys
@@ -169,6 +170,22 @@ func (g *Group[K]) SetMaxInFlight(n int) error {
 		}
 	}
 	return nil
+}
+
+// MaxInFlight returns how many calls of the key may be in flight, by its own bound and that of
+// the account; 0 if there is none. Asking makes no key.
+func (g *Group[K]) MaxInFlight(key K) int {
+	g.made()
+	most := g.inFlight.Load()
+	if g.exceptions.Load() {
+		g.look(key, func(f *flow) { most = f.maxInFlight() })
+	}
+	if g.account != nil {
+		if shared := g.account.inFlight.Load(); shared > 0 && (most == 0 || shared < most) {
+			most = shared
+		}
+	}
+	return int(most)
 }
 
 // Allow is [Shaper.Allow] for the key. It reports false for a new key beyond the bound.

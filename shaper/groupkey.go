@@ -56,12 +56,16 @@ func (k *Key[K]) SetMaxInFlight(n int) error {
 	if err := checkInFlight(n); err != nil {
 		return err
 	}
+	g.exceptions.Store(true)
 	return g.change(k.key, func(f *flow) error {
 		f.keep()
 		f.boundPlaces(int64(n))
 		return nil
 	})
 }
+
+// MaxInFlight is [Group.MaxInFlight] for the key.
+func (k *Key[K]) MaxInFlight() int { return k.in().MaxInFlight(k.key) }
 
 // Do is [Shaper.Do] for the key.
 func (k *Key[K]) Do(ctx context.Context, f func(context.Context) error) error {

@@ -93,7 +93,7 @@ func (f *flow) adopt(e idle, origin time.Time, maxInFlight int64) {
 	}
 	limits.gate, limits.debt = gate{}, max(e.past.debt, 1)
 	limits.base, limits.full, limits.share = e.class.rate, e.class.rate, whole
-	limits.places.most = maxInFlight
+	f.setPlacesLocked(maxInFlight)
 	if f.own != nil { // it was parked when its since bounded no claim
 		limits.since, limits.places.freedAt = time.Time{}, time.Time{}
 		return

@@ -3,6 +3,7 @@ package shaper_test
 import (
 	"context"
 	"math"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -124,4 +125,11 @@ func awaitWaiting(waiting func() int64, n int64) {
 	for waiting() < n {
 		time.Sleep(100 * time.Microsecond)
 	}
+}
+
+// alive returns how many goroutines there are. While garbage is collected, some that have ended may be
+// counted; so that is done first.
+func alive() int {
+	runtime.GC()
+	return runtime.NumGoroutine()
 }

@@ -3,6 +3,7 @@ package shaper
 import (
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluice-go/sluice/scheduler"
@@ -18,6 +19,8 @@ type line struct {
 	pool *callPool
 
 	fast fastPath
+
+	inFlight atomic.Int64 // the most calls in flight, to be asked for without the lock
 
 	mu sync.Mutex // taken with lock and unlock
 	// Guarded by mu:
@@ -54,6 +57,7 @@ func (l *line) init(own *flow, limits limits, c config, base timebase, pool *cal
 	l.pool = pool
 	l.time = timeline{timebase: base}
 	l.limits = limits
+	l.inFlight.Store(limits.places.most)
 	l.unused.until = base.epoch
 	l.first = own
 	own.line, own.weight, own.calls.rule, own.tags.Owner = l, 1, l.rule, own

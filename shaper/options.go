@@ -84,9 +84,10 @@ func WithMaxDelay(d time.Duration) Option { return func(c *config) { c.maxDelay 
 // that a call is refused which can never leave.
 func WithMaxBacklog(d time.Duration) Option { return func(c *config) { c.maxBacklog = d } }
 
-// WithMaxInFlight bounds how many calls of [Shaper.Acquire] and [Shaper.Do] are in
-// flight at a time. The next one leaves when the pace allows it and one of them has been
-// released. The default is no bound: Wait does not tell when a call has ended.
+// WithMaxInFlight bounds how many calls of [Shaper.Acquire] and [Shaper.Do], which are those
+// of a transport and of a queue, are in flight at a time. The next one leaves when the pace
+// allows it and one of them has been released. The default is no bound. A call of Wait takes no
+// place: it does not tell when it has ended.
 func WithMaxInFlight(n int) Option {
 	return func(c *config) { c.maxInFlight, c.inFlightSet = int64(n), true }
 }

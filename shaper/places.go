@@ -72,6 +72,12 @@ func (s *Shaper) SetMaxInFlight(n int) error {
 	return nil
 }
 
+// MaxInFlight returns the bound of [WithMaxInFlight], 0 if there is none.
+func (s *Shaper) MaxInFlight() int {
+	s.made()
+	return int(s.line.inFlight.Load())
+}
+
 func checkInFlight(n int) error {
 	if n < 1 {
 		return fmt.Errorf("shaper: %d in flight: must be at least 1", n)
@@ -84,7 +90,20 @@ func checkInFlight(n int) error {
 func (f *flow) adoptPlaces(most int64) {
 	l := f.lock()
 	defer l.unlock()
+	f.setPlacesLocked(most)
+}
+
+func (f *flow) maxInFlight() int64 {
+	l := f.lock()
+	defer l.unlock()
+	return f.limits().places.most
+}
+
+func (f *flow) setPlacesLocked(most int64) {
 	f.limits().places.most = most
+	if f.own == nil {
+		f.line.inFlight.Store(most)
+	}
 }
 
 func (f *flow) boundPlaces(most int64) {
@@ -94,7 +113,7 @@ func (f *flow) boundPlaces(most int64) {
 	full := !limits.places.free()
 	now := l.time.now()
 	l.passLocked(now)
-	limits.places.most = most
+	f.setPlacesLocked(most)
 	if full && limits.places.free() {
 		limits.places.freedAt = now
 	}

@@ -337,10 +337,10 @@ func TestPromise10IdleIsFree(t *testing.T) {
 		require.NoError(t, s.Wait(t.Context())) // this one waits, on a timer
 		runtime.AddCleanup(s, func(struct{}) { collected <- struct{}{} }, struct{}{})
 		if i == 0 { // in WebAssembly the process starts a goroutine for its first timer
-			before = runtime.NumGoroutine()
+			before = alive()
 		}
 	}
-	assert.LessOrEqual(t, runtime.NumGoroutine(), before, "goroutines while idle")
+	assert.LessOrEqual(t, alive(), before, "goroutines while idle")
 	for range shapers { // dropped without Close, nothing holds them
 		for tries := 0; len(collected) == 0 && tries < 1000; tries++ {
 			runtime.GC()

@@ -71,7 +71,7 @@ func TestReadOfABodyThatIsReadAheadEnds(t *testing.T) {
 			resp.Body, resp.ContentLength = body, -1
 			return resp, nil
 		})
-		tr := transport.New(p, ready, transport.WithMaxInFlight(1))
+		tr := transport.New(p, placesOf(t, nil), transport.WithMaxInFlight(1))
 		resp, err := tr.RoundTrip(get(t, t.Context(), "/"))
 		require.NoError(t, err)
 		time.AfterFunc(sec, func() { resp.Body.Close() })
@@ -87,7 +87,7 @@ func TestReadOfABodyThatIsReadAheadEnds(t *testing.T) {
 		gone := errors.New("gone")
 		w := streamed(p, http.StatusBadRequest)
 		context.AfterFunc(ctx, func() { w.CloseWithError(context.Cause(ctx)) })
-		tr := transport.New(p, ready, transport.WithMaxInFlight(1), transport.WithClassifier(looks))
+		tr := transport.New(p, placesOf(t, nil), transport.WithMaxInFlight(1), transport.WithClassifier(looks))
 		resp, err := tr.RoundTrip(get(t, ctx, "/"))
 		require.NoError(t, err)
 		_, err = io.WriteString(w, "start")
@@ -131,27 +131,25 @@ func TestRequestIsTheCallersOnceTheBodyIsClosed(t *testing.T) {
 func TestClassifierThatPanicsKeepsNoPlace(t *testing.T) {
 	for _, code := range []int{http.StatusOK, http.StatusBadRequest, http.StatusTooManyRequests} {
 		for _, after := range []time.Duration{0, 20 * ms} {
-			for name, w := range lines {
-				synctest.Test(t, func(t *testing.T) {
-					p := newPartner()
-					script(p, late(code, "x", after))
-					tr := transport.New(p, w(t, nil), transport.WithMaxInFlight(1), transport.WithRetry(transport.Retry{}),
-						transport.WithClassifier(func(a *feedback.Answer) feedback.Verdict {
-							if len(a.Body()) > 0 {
-								panic("a body")
-							}
-							return feedback.Verdict{}
-						}))
-					require.PanicsWithValue(t, "a body", func() {
-						resp, err := tr.RoundTrip(get(t, t.Context(), "/"))
-						require.NoError(t, err)
-						pass(2 * sec)
-						resp.Body.Close()
-					}, "%s, %d after %v", name, code, after)
-					synctest.Wait()
-					require.True(t, isFree(t, tr), name)
-				})
-			}
+			synctest.Test(t, func(t *testing.T) {
+				p := newPartner()
+				script(p, late(code, "x", after))
+				tr := transport.New(p, placesOf(t, nil), transport.WithMaxInFlight(1), transport.WithRetry(transport.Retry{}),
+					transport.WithClassifier(func(a *feedback.Answer) feedback.Verdict {
+						if len(a.Body()) > 0 {
+							panic("a body")
+						}
+						return feedback.Verdict{}
+					}))
+				require.PanicsWithValue(t, "a body", func() {
+					resp, err := tr.RoundTrip(get(t, t.Context(), "/"))
+					require.NoError(t, err)
+					pass(2 * sec)
+					resp.Body.Close()
+				}, "%d after %v", code, after)
+				synctest.Wait()
+				require.True(t, isFree(t, tr))
+			})
 		}
 	}
 }

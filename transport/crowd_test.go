@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,7 +24,7 @@ import (
 // nothing is left.
 func TestCrowd(t *testing.T) {
 	const goroutines, requests = 1000, 5
-	before := runtime.NumGoroutine()
+	before := alive()
 	var n atomic.Int64
 	base := roundTripFunc(func(req *http.Request) (*http.Response, error) {
 		if req.Body != nil {
@@ -92,7 +91,7 @@ func TestCrowd(t *testing.T) {
 	require.Zero(t, st.Waiting)
 	// A request that is granted a unit when a refusal comes in gives it up.
 	require.LessOrEqual(t, n.Load(), st.Left, "all that was sent has left in its turn")
-	require.LessOrEqual(t, runtime.NumGoroutine(), before+2)
+	require.LessOrEqual(t, alive(), before+2)
 }
 
 // closing counts the bodies that were closed, each of them once.

@@ -108,7 +108,7 @@ func TestMaxDelayInTheLine(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPartner()
 			script(p, func(req *http.Request) (*http.Response, error) { return says(req, http.StatusOK, "x"), nil })
-			tr := transport.New(p, ready, transport.WithMaxDelay(150*ms), transport.WithMaxInFlight(1))
+			tr := transport.New(p, placesOf(t, nil), transport.WithMaxDelay(150*ms), transport.WithMaxInFlight(1))
 			resp, err := tr.RoundTrip(get(t, t.Context(), "/"))
 			require.NoError(t, err)
 			_, err = tr.RoundTrip(get(t, t.Context(), "/"))

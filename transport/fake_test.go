@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -199,4 +200,11 @@ func get(t *testing.T, ctx context.Context, path string) *http.Request {
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
+}
+
+// alive returns how many goroutines there are. While garbage is collected, some that have ended may be
+// counted; so that is done first.
+func alive() int {
+	runtime.GC()
+	return runtime.NumGoroutine()
 }

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -39,27 +38,10 @@ func isFree(t *testing.T, tr *transport.Transport) bool {
 	return true
 }
 
-// A place is taken until the body of the answer has been read to its end, has failed, or
-// is closed, or until the context has ended that the whole exchange lives by. Reading some of
-// it frees nothing, closing it twice frees one.
-func TestPlaceIsHeldUntilTheBodyEnds(t *testing.T) {
-	for line, w := range lines {
-		t.Run(line, func(t *testing.T) { testPlaceIsHeldUntilTheBodyEnds(t, w) })
-	}
-}
-
-// lines are the two ways to wait for a place: where the request waits for its turn, and in
-// front of that. What each returns calls f, if that is not nil, before a request may leave.
-var lines = map[string]func(t *testing.T, f func(context.Context) error) transport.Waiter{
-	"one line": func(t *testing.T, f func(context.Context) error) transport.Waiter {
-		return &placesFunc{newShaper(t, scheduler.Unlimited), f}
-	},
-	"two lines": func(_ *testing.T, f func(context.Context) error) transport.Waiter {
-		if f == nil {
-			return costFunc{ready}
-		}
-		return costFunc{f}
-	},
+// placesOf returns a Waiter with places that calls f, if that is not nil, before a request may
+// leave.
+func placesOf(t *testing.T, f func(context.Context) error) transport.Waiter {
+	return &placesFunc{newShaper(t, scheduler.Unlimited), f}
 }
 
 // placesFunc is a Shaper that asks a function before it lets a call leave.
@@ -68,16 +50,26 @@ type placesFunc struct {
 	wait func(context.Context) error
 }
 
-func (p *placesFunc) Acquire(ctx context.Context, cost int) error {
+func (p *placesFunc) Wait(ctx context.Context) error {
 	if p.wait != nil {
-		if err := p.wait(ctx); err != nil {
-			return err
-		}
+		return p.wait(ctx)
+	}
+	return nil
+}
+
+func (p *placesFunc) LeaveNow(int) bool { return false }
+
+func (p *placesFunc) Acquire(ctx context.Context, cost int) error {
+	if err := p.Wait(ctx); err != nil {
+		return err
 	}
 	return p.Shaper.Acquire(ctx, cost)
 }
 
-func testPlaceIsHeldUntilTheBodyEnds(t *testing.T, line func(*testing.T, func(context.Context) error) transport.Waiter) {
+// A place is taken until the body of the answer has been read to its end, has failed, or
+// is closed, or until the context has ended that the whole exchange lives by. Reading some of
+// it frees nothing, closing it twice frees one.
+func TestPlaceIsHeldUntilTheBodyEnds(t *testing.T) {
 	cut := errors.New("unexpected EOF")
 	for name, tc := range map[string]struct {
 		body io.Reader
@@ -111,7 +103,7 @@ func testPlaceIsHeldUntilTheBodyEnds(t *testing.T, line func(*testing.T, func(co
 					resp.Body, resp.ContentLength = &countedBody{Reader: tc.body}, -1
 					return resp, nil
 				})
-				tr := transport.New(p, line(t, nil), transport.WithMaxInFlight(1))
+				tr := transport.New(p, placesOf(t, nil), transport.WithMaxInFlight(1))
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				resp, err := tr.RoundTrip(get(t, ctx, "/"))
@@ -141,12 +133,6 @@ func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
 
 // Answers that need not be closed, and requests without an answer, cannot keep a place.
 func TestPlaceCannotLeak(t *testing.T) {
-	for line, w := range lines {
-		t.Run(line, func(t *testing.T) { testPlaceCannotLeak(t, w) })
-	}
-}
-
-func testPlaceCannotLeak(t *testing.T, line func(*testing.T, func(context.Context) error) transport.Waiter) {
 	unread := func(req *http.Request, status int) *http.Response {
 		resp := answer(req, status)
 		resp.Body, resp.ContentLength = &countedBody{Reader: strings.NewReader("")}, -1
@@ -214,7 +200,7 @@ func testPlaceCannotLeak(t *testing.T, line func(*testing.T, func(context.Contex
 					script(p, tc.answer)
 				}
 				wait := tc.waiter
-				tr := transport.New(p, line(t, func(ctx context.Context) error {
+				tr := transport.New(p, placesOf(t, func(ctx context.Context) error {
 					if f := wait; f != nil {
 						wait = nil
 						return f(ctx)
@@ -254,7 +240,7 @@ func TestUpgradedConnectionIsLeftAlone(t *testing.T) {
 		resp.Body = stream
 		return resp, nil
 	})
-	tr := transport.New(p, ready, transport.WithMaxInFlight(1), transport.WithRetry(transport.Retry{}),
+	tr := transport.New(p, placesOf(t, nil), transport.WithMaxInFlight(1), transport.WithRetry(transport.Retry{}),
 		transport.WithClassifier(func(a *feedback.Answer) feedback.Verdict { a.Body(); return feedback.Verdict{} }))
 	resp, err := tr.RoundTrip(get(t, t.Context(), "/"))
 	require.NoError(t, err)
@@ -284,53 +270,6 @@ func TestPlacesAreTakenInOrder(t *testing.T) {
 			{"/c", sec}, {"/d", sec + 100*ms},
 			{"/e", 2 * sec}, {"/f", 2*sec + 100*ms},
 		}, p.seen())
-	})
-}
-
-// In front of a Waiter that has no places the requests that wait for one can give up, are bounded in
-// number, and take no unit meanwhile.
-func TestWaitingForAPlace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const bound = 1024
-		p := newPartner()
-		release := make(chan struct{})
-		p.answer = func(req *http.Request) (*http.Response, error) { <-release; return answer(req, http.StatusOK), nil }
-		s := newShaper(t, scheduler.PerSecond(1000))
-		tr := transport.New(p, struct{ transport.Waiter }{s}, transport.WithMaxInFlight(3))
-		ctx, cancel := context.WithCancel(t.Context())
-		wait := sendAll(t, tr, 3+bound, func(i int) *http.Request {
-			if i < 3 {
-				return get(t, t.Context(), "/")
-			}
-			return get(t, ctx, "/")
-		})
-		pass(10 * ms)
-		require.Len(t, p.seen(), 3)
-		require.EqualValues(t, 3, s.Stats().Submitted)
-
-		req, body, unchanged := post(t, t.Context())
-		_, err := tr.RoundTrip(req)
-		require.ErrorIs(t, err, transport.ErrTooManyInFlight)
-		require.ErrorIs(t, err, transport.ErrNotSent)
-		require.False(t, err.(*transport.Error).Timeout())
-		require.Equal(t, 1, body.closed)
-		unchanged()
-
-		time.Sleep(time.Second)
-		cancel()
-		synctest.Wait()
-		close(release)
-		for i, err := range wait() {
-			if i < 3 {
-				require.NoError(t, err)
-				continue
-			}
-			require.ErrorIs(t, err, context.Canceled)
-			require.ErrorIs(t, err, transport.ErrNotSent)
-			require.Equal(t, sec+10*ms, err.(*transport.Error).Waited)
-		}
-		require.EqualValues(t, 3, s.Stats().Submitted)
-		mustSend(t, tr, "/")
 	})
 }
 
@@ -375,31 +314,13 @@ func TestHoldIsBlamedWhileWaitingForAPlace(t *testing.T) {
 	})
 }
 
-// The bounds of the Shaper and of the Transport are apart: the Shaper's counts calls of
-// Acquire alone, and does no harm here.
-func TestShaperWithMaxInFlightDoesNotWedge(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPartner()
-		tr := transport.New(p, newShaper(t, scheduler.PerSecond(10), shaper.WithMaxInFlight(1)))
-		for range 3 {
-			_, err := tr.RoundTrip(get(t, t.Context(), "/"))
-			require.NoError(t, err)
-		}
-		require.Equal(t, steps(0, 100*ms, 3), times(p.seen()))
-	})
-}
-
-// A bound that bounds nothing refuses nothing, in either line.
+// A bound that bounds nothing refuses nothing.
 func TestInFlightOfAnyNumber(t *testing.T) {
-	for name, line := range lines {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				tr := transport.New(newPartner(), line(t, nil), transport.WithMaxInFlight(math.MaxInt))
-				_, err := tr.RoundTrip(get(t, t.Context(), "/"))
-				require.NoError(t, err)
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		tr := transport.New(newPartner(), placesOf(t, nil), transport.WithMaxInFlight(math.MaxInt))
+		_, err := tr.RoundTrip(get(t, t.Context(), "/"))
+		require.NoError(t, err)
+	})
 }
 
 // A bound on those in flight takes nothing away from the bound of the line, and from being
@@ -448,60 +369,6 @@ func TestInFlightKeepsThePromises(t *testing.T) {
 	}
 }
 
-// Places in flight, and the pace: a request that cannot make it is told at once.
-func TestCaseJ13PlacesAndPace(t *testing.T) {
-	const lasts = 15 * sec
-	for name, tc := range map[string]struct {
-		requests int
-		patience time.Duration
-		opts     []shaper.Option
-		takes    time.Duration
-		hold     time.Duration // set at 1 s
-		sent     int
-		toldAt   time.Duration // to the others
-	}{
-		"c: a deadline":   {requests: 10, patience: 4500 * ms, sent: 5, toldAt: 0},
-		"d: a hold":       {requests: 6, patience: 30 * sec, takes: lasts, hold: time.Minute, sent: 2, toldAt: sec},
-		"e: a short line": {requests: 20, opts: []shaper.Option{shaper.WithQueue(5)}, takes: 3 * sec, sent: 5, toldAt: 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p := newPartner()
-				p.answer = func(req *http.Request) (*http.Response, error) {
-					time.Sleep(tc.takes)
-					return answer(req, http.StatusOK), nil
-				}
-				rate := scheduler.PerSecond(1)
-				if tc.hold > 0 {
-					rate = scheduler.PerSecond(10)
-				}
-				s := newShaper(t, rate, tc.opts...)
-				var mu sync.Mutex
-				var told []time.Duration
-				tr := transport.New(p, s, transport.WithMaxInFlight(2), transport.WithHooks(&transport.Trace{Refused: func(transport.Event) {
-					mu.Lock()
-					defer mu.Unlock()
-					told = append(told, time.Since(p.started))
-				}}))
-				if tc.hold > 0 {
-					time.AfterFunc(sec, func() { s.HoldUntil(time.Now().Add(tc.hold)) })
-				}
-				wait := sendAll(t, tr, tc.requests, func(int) *http.Request {
-					if tc.patience == 0 {
-						return get(t, t.Context(), "/")
-					}
-					ctx, cancel := context.WithTimeout(t.Context(), tc.patience)
-					t.Cleanup(cancel)
-					return get(t, ctx, "/")
-				})
-				wait()
-				require.Len(t, p.seen(), tc.sent)
-				require.Equal(t, steps(tc.toldAt, 0, tc.requests-tc.sent), told)
-			})
-		})
-	}
-}
-
 // An error answer whose body is left open has ended once all of it has come. What its reader
 // gets is the same, whenever it reads, and however slowly it comes.
 func TestErrorAnswerThatIsLeftOpen(t *testing.T) {
@@ -518,34 +385,32 @@ func TestErrorAnswerThatIsLeftOpen(t *testing.T) {
 		"longer than 64 KiB": {http.StatusBadRequest, strings.Repeat(long, 2), false},
 		"200":                {http.StatusOK, "ok", false},
 	} {
-		for line, w := range lines {
-			t.Run(name+"/"+line, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					p := newPartner()
-					body := &countedBody{Reader: iotest.OneByteReader(strings.NewReader(tc.body))}
-					script(p, func(req *http.Request) (*http.Response, error) {
-						resp := answer(req, tc.status)
-						resp.Body, resp.ContentLength = body, int64(len(tc.body))
-						return resp, nil
-					})
-					tr := transport.New(p, w(t, nil), transport.WithMaxInFlight(1))
-					resp, err := tr.RoundTrip(get(t, t.Context(), "/"))
-					require.NoError(t, err)
-					synctest.Wait()
-					require.Equal(t, tc.free, isFree(t, tr))
-					got, err := io.ReadAll(resp.Body)
-					require.NoError(t, err)
-					require.True(t, tc.body == string(got), "%d bytes of %d", len(got), len(tc.body))
-					require.True(t, isFree(t, tr))
-					require.NoError(t, resp.Body.Close())
-					require.Equal(t, 1, body.closed)
-					if tc.status != http.StatusOK {
-						_, err = resp.Body.Read(make([]byte, 1))
-						require.ErrorContains(t, err, "closed")
-					}
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPartner()
+				body := &countedBody{Reader: iotest.OneByteReader(strings.NewReader(tc.body))}
+				script(p, func(req *http.Request) (*http.Response, error) {
+					resp := answer(req, tc.status)
+					resp.Body, resp.ContentLength = body, int64(len(tc.body))
+					return resp, nil
 				})
+				tr := transport.New(p, placesOf(t, nil), transport.WithMaxInFlight(1))
+				resp, err := tr.RoundTrip(get(t, t.Context(), "/"))
+				require.NoError(t, err)
+				synctest.Wait()
+				require.Equal(t, tc.free, isFree(t, tr))
+				got, err := io.ReadAll(resp.Body)
+				require.NoError(t, err)
+				require.True(t, tc.body == string(got), "%d bytes of %d", len(got), len(tc.body))
+				require.True(t, isFree(t, tr))
+				require.NoError(t, resp.Body.Close())
+				require.Equal(t, 1, body.closed)
+				if tc.status != http.StatusOK {
+					_, err = resp.Body.Read(make([]byte, 1))
+					require.ErrorContains(t, err, "closed")
+				}
 			})
-		}
+		})
 	}
 }
 
@@ -562,7 +427,7 @@ func TestErrorAnswerThatComesSlowly(t *testing.T) {
 			return resp, nil
 		}
 		script(p, slow, slow)
-		tr := transport.New(p, ready, transport.WithMaxInFlight(1))
+		tr := transport.New(p, placesOf(t, nil), transport.WithMaxInFlight(1))
 		resp, err := tr.RoundTrip(get(t, t.Context(), "/"))
 		require.NoError(t, err)
 		require.False(t, isFree(t, tr))

@@ -63,12 +63,11 @@ func WithMaxDelay(d time.Duration) Option {
 // its body is read to its end or closed. One that is no success, such as those that some
 // clients leave open, has ended once all of it has come, if that is at most 64 KiB.
 //
-// With a Waiter that is [Places], as the Shaper is, requests wait for a place in the line in
-// which they wait for their turn, so that its bounds and predictions are about both, and
-// they leave when both allow it. The bound is then the Waiter's: what else uses its places
-// shares them, another Transport too, and the bound that was set last counts. With another
-// Waiter requests wait for a place first, in order; 1024 of a key at most, and what comes on
-// top is refused with [ErrTooManyInFlight].
+// It needs a Waiter that is [Places], as the Shaper is. Requests wait for a place in the line
+// in which they wait for their turn, so that its bounds and predictions are about both, and
+// they leave when both allow it. The bound is the Waiter's: what else uses its places
+// shares them, another Transport too, and the bound that was set last counts. A Waiter that
+// has a bound of its own needs no such option.
 //
 // After 101 Switching Protocols the connection is the caller's, and in flight no more.
 func WithMaxInFlight(n int) Option {
@@ -115,7 +114,8 @@ func (c *config) fit(w waiter) {
 	if c.retry != nil && c.retry.Resend429 {
 		must(!c.deaf, "Resend429 %s", listening)
 	}
-	if c.maxInFlight > 0 && w.setMaxInFlight != nil {
+	if c.maxInFlight > 0 {
+		must(w.setMaxInFlight != nil, "a bound in flight needs a Waiter with Acquire and Release: not a %T", w.is)
 		err := w.setMaxInFlight(int(c.maxInFlight))
 		must(err == nil, "in flight: %v", err)
 	}

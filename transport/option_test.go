@@ -94,7 +94,9 @@ func TestOptionsThatTheWaiterCannotFollow(t *testing.T) {
 		"resend, deaf":        {s(), []transport.Option{resend, transport.WithClassifier(nil)}, "Resend429 is about answers"},
 		"retry, deaf":         {s(), []transport.Option{retry, transport.WithClassifier(nil)}, ""},
 		"places":              {stingy{s()}, []transport.Option{transport.WithMaxInFlight(3)}, "in flight: line full"},
-		"the rest, x/time": {xtime, []transport.Option{resend, transport.WithMaxInFlight(3), transport.WithMaxDelay(time.Second),
+		"places, wrapped":     {wrapped(s()), []transport.Option{transport.WithMaxInFlight(3)}, "a bound in flight needs a Waiter with Acquire and Release: not a struct"},
+		"places, x/time":      {xtime, []transport.Option{transport.WithMaxInFlight(3)}, "a bound in flight needs a Waiter with Acquire and Release: not a *transport_test.limiter"},
+		"the rest, x/time": {xtime, []transport.Option{resend, transport.WithMaxDelay(time.Second),
 			transport.WithHooks(&transport.Trace{}), transport.WithClassifier(feedback.Stripe)}, ""},
 		"no option": {ready, nil, ""},
 	} {
@@ -108,8 +110,8 @@ func TestOptionsThatTheWaiterCannotFollow(t *testing.T) {
 		})
 	}
 	keyed := struct{ transport.KeyedWaiter }{newGroup(t, scheduler.PerSecond(10))}
-	for _, opt := range []transport.Option{transport.WithAdaptiveRate(0.1), transport.WithMaxHold(time.Minute), segments(3)} {
-		require.Contains(t, panicOf(func() { transport.NewKeyed(nil, nil, keyed, opt) }), "needs a Waiter with")
+	for _, opt := range []transport.Option{transport.WithAdaptiveRate(0.1), transport.WithMaxHold(time.Minute), transport.WithMaxInFlight(1), segments(3)} {
+		require.Contains(t, panicOf(func() { transport.NewKeyed(nil, nil, keyed, opt) }), "needs a ")
 	}
 }
 

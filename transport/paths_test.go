@@ -146,7 +146,7 @@ var paths = map[string]path{
 	"waiter exits":    {panic: true, setup: func(w *world) { w.waiter = waitFunc(func(context.Context) error { runtime.Goexit(); return nil }) }},
 	"LeaveNow panics": {panic: true, setup: func(w *world) { w.waiter = badLeaver{} }},
 	"waiter panics, in place": {panic: true, setup: func(w *world) {
-		w.waiter = waitFunc(func(context.Context) error { boom(); return nil })
+		w.waiter = placesOf(w.t, func(context.Context) error { boom(); return nil })
 		w.option(transport.WithMaxInFlight(1))
 	}},
 	"key panics": {panic: true, setup: func(w *world) {

@@ -171,16 +171,13 @@ func (t *Transport) prepare(req *http.Request, p *passage, resp **http.Response,
 			}
 		}()
 	}
-	if p.placed { // nothing of it is in flight while it waits
-		p.placed = false
-		t.freePlace(p.key)
-	}
+	t.freePlace(p) // nothing of it is in flight while it waits
 	err := t.wait(again, p, func(ctx context.Context) error {
 		if err := sleepUntil(ctx, until); err != nil {
 			return err
 		}
 		p.insists = false
-		return t.line(ctx, p)
+		return t.turn(ctx, p)
 	})
 	return again, err == nil
 }

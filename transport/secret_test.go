@@ -44,9 +44,9 @@ func TestNoSecretsAnywhere(t *testing.T) {
 		for _, tr := range []*transport.Transport{
 			transport.New(base(), newShaper(t, scheduler.PerHour(1)), opts...),
 			transport.NewKeyed(base(), nil, newGroup(t, scheduler.PerHour(1)), opts...),
-			transport.New(base(), costFunc{ready}, opts...),
-			transport.New(base(), costFunc{forever}, opts...),
-			transport.New(base(), costFunc{refusing(errFull)}, opts...),
+			transport.New(base(), placesOf(t, nil), opts...),
+			transport.New(base(), placesOf(t, forever), opts...),
+			transport.New(base(), placesOf(t, refusing(errFull)), opts...),
 		} {
 			for range 2 {
 				send(tr, short)

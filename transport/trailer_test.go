@@ -19,9 +19,9 @@ import (
 func looks(a *feedback.Answer) feedback.Verdict { a.Body(); return feedback.Default(a) }
 
 // sendsOnce is a Waiter that lets one request leave: what is refused is not sent again.
-func sendsOnce() transport.Waiter {
+func sendsOnce(t *testing.T) transport.Waiter {
 	var sent atomic.Bool
-	return waitFunc(func(context.Context) error {
+	return placesOf(t, func(context.Context) error {
 		if sent.Swap(true) {
 			return errors.New("one is enough")
 		}
@@ -65,9 +65,9 @@ func TestTrailersOfABodyThatIsReadAhead(t *testing.T) {
 				srv.EnableHTTP2 = http2
 				srv.StartTLS()
 				defer srv.Close()
-				one := transport.New(srv.Client().Transport, sendsOnce(), tc.opts...)
-				below := transport.New(srv.Client().Transport, sendsOnce(), tc.opts...)
-				for _, tr := range []*transport.Transport{one, transport.New(below, sendsOnce(), tc.opts...)} {
+				one := transport.New(srv.Client().Transport, sendsOnce(t), tc.opts...)
+				below := transport.New(srv.Client().Transport, sendsOnce(t), tc.opts...)
+				for _, tr := range []*transport.Transport{one, transport.New(below, sendsOnce(t), tc.opts...)} {
 					resp, err := tr.RoundTrip(to(t, t.Context(), srv.URL))
 					require.NoError(t, err)
 					require.Equal(t, proto, resp.Proto)

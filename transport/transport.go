@@ -30,7 +30,6 @@ type Transport struct {
 	simple bool            // a request can leave by LeaveNow, and has nothing to be asked about
 	counts *attemptCounter // nil: there is no way to charge
 	memory refusals
-	places inFlight
 	budget budget
 	config
 }
@@ -81,7 +80,7 @@ func newTransport(base http.RoundTripper, key func(*http.Request) string, keyed 
 	if w.charge != nil {
 		t.counts = newAttemptCounter(base)
 	}
-	t.simple = w.leaveNow != nil && !keyed && t.cost == nil && t.maxInFlight == 0
+	t.simple = w.leaveNow != nil && !keyed && t.cost == nil
 	if t.retry != nil {
 		t.budget.share, t.budget.saved = t.retry.Budget, maxSaved
 	}
@@ -100,31 +99,12 @@ func newTransport(base http.RoundTripper, key func(*http.Request) string, keyed 
 // the base.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	p := passage{sent: req.Response != nil} // behind a redirect
-	if t.maxInFlight > 0 {
-		return t.inPlace(req, &p)
-	}
+	defer t.freePlace(&p)                   // if the base, or a function of the user's, panics
 	if err := t.enter(req, &p); err != nil {
 		return nil, err
 	}
-	return t.exchange(req, &p)
-}
-
-// inPlace is RoundTrip with a bound on those in flight.
-func (t *Transport) inPlace(req *http.Request, p *passage) (*http.Response, error) {
-	defer func() {
-		if p.placed { // the base, or a function of the user's, has panicked
-			t.freePlace(p.key)
-		}
-	}()
-	if err := t.enter(req, p); err != nil {
-		return nil, err
-	}
-	resp, err := t.exchange(req, p)
-	if p.placed { // a retry that was not sent has given its place back
-		p.placed = false
-		resp = t.follow(req, p.key, resp)
-	}
-	return resp, err
+	resp, err := t.exchange(req, &p)
+	return t.follow(req, &p, resp), err
 }
 
 // enter returns once the request may be sent. Otherwise it closes the request's body and
@@ -193,7 +173,7 @@ var errNoURL = errors.New("request has no URL")
 // no function of the user's has to be asked. Whatever else it finds is left to admit.
 func (t *Transport) pass(req *http.Request, p *passage) bool {
 	ctx := req.Context()
-	if !t.simple || !t.memory.empty() || ctx.Err() != nil || req.URL == nil {
+	if !t.simple || !t.memory.empty() || ctx.Err() != nil || req.URL == nil || t.places("") {
 		return false
 	}
 	p.known = t.memory.known() // before it leaves: it knows of nothing that comes after
@@ -230,11 +210,11 @@ func (t *Transport) admit(req *http.Request, p *passage) error {
 		p.cost = t.cost(req)
 	}
 	p.known = t.memory.known()
-	if t.maxInFlight == 0 && t.leavesNow(p) && (t.memory.empty() || t.ready(p) == nil) {
+	if !t.places(p.key) && t.leavesNow(p) && (t.memory.empty() || t.ready(p) == nil) {
 		t.leftAtOnce(p)
 		return nil
 	}
-	if err := t.wait(req, p, func(ctx context.Context) error { return t.line(ctx, p) }); err != nil {
+	if err := t.wait(req, p, func(ctx context.Context) error { return t.turn(ctx, p) }); err != nil {
 		t.forget(time.Now())
 		return err
 	}
@@ -299,7 +279,6 @@ func (t *Transport) turn(ctx context.Context, p *passage) error {
 		if err := t.waitUnits(ctx, p); err != nil {
 			return err
 		}
-		p.placed = p.placed || t.oneLine()
 		p.known = t.memory.known()
 		if t.memory.empty() {
 			return nil
@@ -308,10 +287,7 @@ func (t *Transport) turn(ctx context.Context, p *passage) error {
 		if inTheWay == nil {
 			return nil
 		}
-		if p.placed && t.oneLine() {
-			p.placed = false
-			t.freePlace(p.key)
-		}
+		t.freePlace(p)
 		if err := inTheWay(ctx); err != nil {
 			return err
 		}
@@ -320,8 +296,10 @@ func (t *Transport) turn(ctx context.Context, p *passage) error {
 
 func (t *Transport) waitUnits(ctx context.Context, p *passage) error {
 	switch {
-	case t.oneLine():
-		return t.waiter.acquire(ctx, p.key, int(p.cost)) // payable has made sure that it fits
+	case t.places(p.key):
+		err := t.waiter.acquire(ctx, p.key, int(p.cost)) // payable has made sure that it fits
+		p.placed = err == nil
+		return err
 	case p.cost == 1:
 		return t.waiter.wait(ctx, p.key)
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -193,14 +192,14 @@ func TestNoGoroutinePerRequest(t *testing.T) {
 		const n = 100
 		tr := transport.New(newPartner(), forever)
 		ctx, cancel := context.WithCancel(t.Context())
-		before := runtime.NumGoroutine()
+		before := alive()
 		var wg sync.WaitGroup
 		for range n {
 			req := get(t, ctx, "/x")
 			wg.Go(func() { _, _ = tr.RoundTrip(req) })
 		}
 		synctest.Wait()
-		require.LessOrEqual(t, runtime.NumGoroutine(), before+n, "only the callers themselves")
+		require.LessOrEqual(t, alive(), before+n, "only the callers themselves")
 		cancel()
 		wg.Wait()
 	})

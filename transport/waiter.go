@@ -95,13 +95,14 @@ type Predictor interface {
 	Delay() time.Duration
 }
 
-// Places is a Waiter that bounds how many calls are in flight. Acquire is WaitN for a call
-// that counts as in flight until Release: it leaves when fewer than n of SetMaxInFlight are,
-// and waits for that in the same line as for its turn. If it returns nil, Release is called
-// exactly once. [WithMaxInFlight] uses it where it is there, and has a line of its own in
-// front of the Waiter where it is not.
+// Places is a Waiter that may bound how many calls are in flight. MaxInFlight returns that
+// bound, which SetMaxInFlight sets, and 0 if there is none. Acquire is WaitN for a call that
+// counts as in flight until Release: it leaves when fewer are than may be, and waits for that
+// in the same line as for its turn. If it returns nil, Release is called exactly once. While
+// there is a bound, each request takes a place. It is what [WithMaxInFlight] needs.
 type Places interface {
 	SetMaxInFlight(n int) error
+	MaxInFlight() int
 	Acquire(ctx context.Context, cost int) error
 	Release()
 }
@@ -138,9 +139,10 @@ type KeyedPredictor interface {
 	Delay(key string) time.Duration
 }
 
-// KeyedPlaces is [Places] for each key. The bound is one for all of them.
+// KeyedPlaces is [Places] for each key. SetMaxInFlight sets one bound for all of them.
 type KeyedPlaces interface {
 	SetMaxInFlight(n int) error
+	MaxInFlight(key string) int
 	Acquire(ctx context.Context, key string, cost int) error
 	Release(key string)
 }

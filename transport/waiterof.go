@@ -23,6 +23,7 @@ type waiter struct {
 
 	// All or none:
 	setMaxInFlight func(n int) error
+	maxInFlight    func(key string) int
 	acquire        func(ctx context.Context, key string, cost int) error
 	release        func(key string)
 }
@@ -52,6 +53,7 @@ func waiterOf(w Waiter) waiter {
 	}
 	if w, ok := w.(Places); ok {
 		u.setMaxInFlight = w.SetMaxInFlight
+		u.maxInFlight = func(string) int { return w.MaxInFlight() }
 		u.acquire = func(ctx context.Context, _ string, cost int) error { return w.Acquire(ctx, cost) }
 		u.release = func(string) { w.Release() }
 	}
@@ -85,7 +87,7 @@ func waiterOfKeyed(w KeyedWaiter) waiter {
 		u.canScale = w.CanScale
 	}
 	if w, ok := w.(KeyedPlaces); ok {
-		u.setMaxInFlight, u.acquire, u.release = w.SetMaxInFlight, w.Acquire, w.Release
+		u.setMaxInFlight, u.maxInFlight, u.acquire, u.release = w.SetMaxInFlight, w.MaxInFlight, w.Acquire, w.Release
 	}
 	return u
 }

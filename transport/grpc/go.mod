@@ -16,7 +16,6 @@ require (
 	github.com/benbjohnson/clock v1.3.5 // indirect
 	github.com/dunglas/httpsfv v1.1.2 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
-	golang.org/x/sync v0.25.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
 )
