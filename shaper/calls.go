@@ -83,7 +83,7 @@ func (l *calls) push(c *call) {
 	if c.deadline != noDeadline {
 		l.dated++
 	}
-	if l.head == nil || c.class < l.head.class && l.overtakes(c, l.head) {
+	if l.head == nil || l.leavesBefore(c, l.head) {
 		l.head = c
 	}
 }
@@ -139,30 +139,50 @@ func (l *calls) oldest() time.Duration {
 	return arrived
 }
 
+// leavesBefore reports whether a newcomer leaves before a call that is there.
+func (l *calls) leavesBefore(c, other *call) bool {
+	switch {
+	case c.class < other.class:
+		return l.overtakes(c, other)
+	case c.class > other.class:
+		return !l.overtakes(other, c)
+	}
+	return c.arrived < other.arrived
+}
+
 // overtakes reports whether a call leaves before one that is less urgent.
 func (l *calls) overtakes(c, other *call) bool {
 	return c.arrived-other.arrived <= l.rule.lead(int(other.class)-int(c.class))
 }
 
-// ahead returns the units that leave before a call of the class that comes at the given
-// time since the epoch, as far as the line knows now.
-func (l *calls) ahead(class uint8, now time.Duration) (units int64) {
-	if int(class) == l.rule.last {
-		return l.units
-	}
+// ahead returns the units that leave before a newcomer of the class whose arrival counts as
+// the given time since the epoch, as far as the line knows now.
+func (l *calls) ahead(class uint8, arrived time.Duration) (units int64) {
 	for i := range l.urgent {
-		if i <= int(class) {
-			units += l.urgent[i].units
-		} else {
-			units += l.urgent[i].unitsBefore(now, l.rule.lead(i-int(class)))
-		}
+		units += l.urgent[i].unitsUntil(l.lastBefore(class, i, arrived))
 	}
-	return units + l.last.unitsBefore(now, l.rule.lead(l.rule.last-int(class)))
+	return units + l.last.unitsUntil(l.lastBefore(class, l.rule.last, arrived))
 }
 
-// unitsBefore returns those of the calls that came more than lead before now.
-func (f *fifo) unitsBefore(now, lead time.Duration) (units int64) {
-	for c := f.head; c != nil && now-c.arrived > lead; c = c.next {
+// lastBefore returns the latest arrival in a class with which a call leaves before one of the
+// given class and arrival that comes after it.
+func (l *calls) lastBefore(class uint8, in int, arrived time.Duration) time.Duration {
+	if below := in - int(class); below > 0 {
+		lead := l.rule.lead(below)
+		if lead == math.MaxInt64 {
+			return math.MinInt64
+		}
+		return arrived - lead - 1
+	}
+	return laterBy(arrived, l.rule.lead(int(class)-in))
+}
+
+// unitsUntil returns the units of the calls that came by then.
+func (f *fifo) unitsUntil(then time.Duration) (units int64) {
+	if f.tail != nil && f.tail.arrived <= then {
+		return f.units
+	}
+	for c := f.head; c != nil && c.arrived <= then; c = c.next {
 		units += c.cost
 	}
 	return units
@@ -180,15 +200,28 @@ func (l *calls) ordered(yield func(*call) bool) {
 	}
 }
 
+// push has a call join behind those that came before it.
 func (f *fifo) push(c *call) {
 	c.prev, c.next = f.tail, nil
-	if f.tail == nil {
+	for c.prev != nil && c.prev.arrived > c.arrived {
+		c.prev, c.next = c.prev.prev, c.prev
+	}
+	f.link(c)
+	f.units += c.cost
+}
+
+// link has the neighbours of a call know it.
+func (f *fifo) link(c *call) {
+	if c.prev == nil {
 		f.head = c
 	} else {
-		f.tail.next = c
+		c.prev.next = c
 	}
-	f.tail = c
-	f.units += c.cost
+	if c.next == nil {
+		f.tail = c
+	} else {
+		c.next.prev = c
+	}
 }
 
 func (f *fifo) remove(c *call) {

@@ -10,6 +10,7 @@ type Call struct {
 	Cost     int       // in units; 0 means 1
 	Class    int       // see WithClasses; one beyond the last is of the last, one below 0 panics
 	Deadline time.Time // when it is too late for the call to leave, by the clock of the Shaper; zero: never
+	Arrived  time.Time // as by WithArrival; zero: when it comes
 }
 
 // Enqueue is [Shaper.Wait] for a caller that has something better to do than to block: it
@@ -49,7 +50,7 @@ func (c Call) ask(rule *classRule) ask {
 	if c.Class < 0 {
 		panic(negativeClass(c.Class))
 	}
-	return ask{cost: int64(c.Cost), class: uint8(min(c.Class, rule.last)), deadline: c.Deadline}
+	return ask{cost: int64(c.Cost), class: uint8(min(c.Class, rule.last)), deadline: c.Deadline, arrived: c.Arrived}
 }
 
 // rule returns what decides between classes.

@@ -140,5 +140,5 @@ func (f *flow) delay(a ask) time.Duration {
 	l := f.lock()
 	defer l.unlock()
 	now := l.arriveLocked(l.time.since())
-	return f.foreseeLocked(now, f.calls.ahead(a.class, now.Sub(l.time.epoch)), a.cost).Sub(now)
+	return f.foreseeLocked(now, f.calls.ahead(a.class, l.arrivalLocked(now, a.arrived)), a.cost).Sub(now)
 }

@@ -145,6 +145,9 @@ func (r *toleranceRun) arrive() {
 		ctx, cancel = context.WithTimeout(r.t.Context(), r.upTo(8))
 	}
 	r.t.Cleanup(cancel)
+	if r.rng.IntN(4) == 0 {
+		ctx = shaper.WithArrival(ctx, time.Now().Add(-r.upTo(4)))
+	}
 	r.cancels = append(r.cancels, cancel)
 	ends := make([]string, len(r.pacers))
 	r.calls = append(r.calls, ends)

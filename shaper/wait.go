@@ -49,6 +49,7 @@ type ask struct {
 	place    bool
 	class    uint8
 	deadline time.Time   // zero: none
+	arrived  time.Time   // that counts for its place in the line; zero: when it arrives
 	weight   int64       // that the key has from now on; 0: as it is
 	done     func(error) // nil: a caller waits
 	taken    *bool       // if not nil, set when the call waits or has left
@@ -67,6 +68,7 @@ func (f *flow) wait(ctx context.Context, dead error, read time.Duration, a ask) 
 	if dead == nil && f.line != nil {
 		a.deadline = deadlineOf(ctx)
 		a.class = f.calls.rule.classOf(ctx)
+		a.arrived = arrivalOf(ctx)
 		done = ctx.Done()
 	}
 	c, err := f.enter(dead, read, a)
@@ -183,7 +185,8 @@ func (f *flow) claimLocked(now time.Time, cost int64, place bool) time.Time {
 // wait, and there is room, it joins the line.
 func (f *flow) joinLocked(now time.Time, a ask) (*call, error) {
 	l := f.line
-	ahead := f.calls.ahead(a.class, now.Sub(l.time.epoch))
+	arrived := l.arrivalLocked(now, a.arrived)
+	ahead := f.calls.ahead(a.class, arrived)
 	due := f.foreseeLocked(now, ahead, a.cost)
 	deadline, reason := f.suitLocked(now, due, f.backlogLocked(now, due, ahead, a.cost).Sub(now), a)
 	if reason == nil && l.keys != nil && l.crowded(now, l.len, l.capacity) && !l.makeRoomLocked(f, now) {
@@ -193,8 +196,12 @@ func (f *flow) joinLocked(now time.Time, a ask) (*call, error) {
 		return nil, f.refuseLocked(reason, a.cost, a.class, due.Sub(now))
 	}
 	c := l.pool.take(l.len, a.done)
-	c.cost, c.place, c.class, c.arrived, c.deadline = a.cost, a.place, a.class, now.Sub(l.time.epoch), deadline
+	c.cost, c.place, c.class, c.arrived, c.deadline = a.cost, a.place, a.class, arrived, deadline
 	a.take()
+	if arrived < now.Sub(l.time.epoch) {
+		// It was not late before now, nor does any call wait that was: what was due has left.
+		l.passed(now)
+	}
 	f.pushLocked(c)
 	l.joinedLocked(f, c, now)
 	return c, nil

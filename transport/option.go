@@ -114,6 +114,9 @@ func (c *config) fit(w waiter) {
 	if c.retry != nil && c.retry.Resend429 {
 		must(!c.deaf, "Resend429 %s", listening)
 	}
+	if c.retry != nil && c.retry.KeepPlace {
+		must(w.withArrival != nil, "KeepPlace needs a Waiter with WithArrival: not a %T", w.is)
+	}
 	if c.maxInFlight > 0 {
 		must(w.setMaxInFlight != nil, "a bound in flight needs a Waiter with Acquire and Release: not a %T", w.is)
 		err := w.setMaxInFlight(int(c.maxInFlight))

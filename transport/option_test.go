@@ -43,6 +43,11 @@ var (
 	_ transport.Predictor    = (*shaper.Shaper)(nil)
 	_ transport.Places       = (*shaper.Shaper)(nil)
 
+	_ transport.ArrivalKeeper = (*shaper.Shaper)(nil)
+	_ transport.ArrivalKeeper = (*shaper.Group[string])(nil)
+	_ transport.ArrivalKeeper = (*shaper.Key[string])(nil)
+	_ transport.Places        = (*shaper.Key[string])(nil)
+
 	_ transport.KeyedCostWaiter = (*shaper.Group[string])(nil)
 	_ transport.KeyedLeaver     = (*shaper.Group[string])(nil)
 	_ transport.KeyedCharger    = (*shaper.Group[string])(nil)
@@ -70,6 +75,7 @@ func TestOptionsThatTheWaiterCannotFollow(t *testing.T) {
 	s := func() *shaper.Shaper { return newShaper(t, scheduler.PerSecond(10)) }
 	xtime := &limiter{interval: time.Second}
 	retry := transport.WithRetry(transport.Retry{})
+	keeps := transport.WithRetry(transport.Retry{KeepPlace: true})
 	resend := transport.WithRetry(transport.Retry{Resend429: true})
 	for name, tc := range map[string]struct {
 		waiter transport.Waiter
@@ -94,6 +100,9 @@ func TestOptionsThatTheWaiterCannotFollow(t *testing.T) {
 		"resend, deaf":        {s(), []transport.Option{resend, transport.WithClassifier(nil)}, "Resend429 is about answers"},
 		"retry, deaf":         {s(), []transport.Option{retry, transport.WithClassifier(nil)}, ""},
 		"places":              {stingy{s()}, []transport.Option{transport.WithMaxInFlight(3)}, "in flight: line full"},
+		"keeps, wrapped":      {wrapped(s()), []transport.Option{keeps}, "KeepPlace needs a Waiter with WithArrival: not a struct"},
+		"keeps, x/time":       {xtime, []transport.Option{keeps}, "KeepPlace needs a Waiter with WithArrival: not a *transport_test.limiter"},
+		"keeps":               {s(), []transport.Option{keeps}, ""},
 		"places, wrapped":     {wrapped(s()), []transport.Option{transport.WithMaxInFlight(3)}, "a bound in flight needs a Waiter with Acquire and Release: not a struct"},
 		"places, x/time":      {xtime, []transport.Option{transport.WithMaxInFlight(3)}, "a bound in flight needs a Waiter with Acquire and Release: not a *transport_test.limiter"},
 		"the rest, x/time": {xtime, []transport.Option{resend, transport.WithMaxDelay(time.Second),

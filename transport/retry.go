@@ -25,8 +25,8 @@ import (
 // after a long hold, or be refused as a replay: sign below the Transport, in its base, or
 // leave retries to the client that signs.
 //
-// Each attempt takes its own turn, behind the requests that wait already and behind the hold
-// that the refusal has set. If it could not leave in time, the caller gets the answer that
+// Each attempt takes its own turn, behind the hold that the refusal has set and behind the
+// requests that wait already, or with KeepPlace before those that came later. If it could not leave in time, the caller gets the answer that
 // there is at once. If a body has to tell whether it may be sent again, that is awaited for
 // a second at most.
 type Retry struct {
@@ -41,6 +41,11 @@ type Retry struct {
 	// Resend429 says that a 429 Too Many Requests of this partner means that nothing was
 	// processed, so that even a POST without a key can be sent again.
 	Resend429 bool
+	// KeepPlace says that what is sent again stands in the line as if it waited since the first
+	// attempt, so that it leaves before all that came later and has not left. It is for what must
+	// keep its order, such as the parts of one message. It needs a Waiter that is an
+	// [ArrivalKeeper].
+	KeepPlace bool
 }
 
 // WithRetry has requests that are safe to send again sent again. Without it nothing is.
@@ -157,6 +162,9 @@ func (t *Transport) prepare(req *http.Request, p *passage, resp **http.Response,
 	}
 	if *resp != nil {
 		*resp = setAside(ctx, req, *resp)
+	}
+	if t.retry.KeepPlace {
+		ctx = t.waiter.withArrival(ctx, p.arrived)
 	}
 	again = req.WithContext(ctx) // a copy: the request is the caller's
 	if hasBody(req) {

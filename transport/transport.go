@@ -100,6 +100,9 @@ func newTransport(base http.RoundTripper, key func(*http.Request) string, keyed 
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	p := passage{sent: req.Response != nil} // behind a redirect
 	defer t.freePlace(&p)                   // if the base, or a function of the user's, panics
+	if t.retry != nil && t.retry.KeepPlace {
+		p.arrived = time.Now()
+	}
 	if err := t.enter(req, &p); err != nil {
 		return nil, err
 	}
@@ -144,13 +147,14 @@ type passage struct {
 	key     string
 	cost    int64
 	trace   *Trace
-	sent    bool     // something of the call has left: a hop or an attempt before this one
-	placed  bool     // it has a place among those in flight that is not yet left to its answer
-	known   int64    // how many refusals were known when it was sent
-	finding          // of the latest answer
-	hearing *hearing // what the body of that answer says is not known yet
-	insists bool     // it has been sent back once, as its key was held
-	trial   *trial   // that it is, or nil
+	arrived time.Time // if what is sent again keeps its place
+	sent    bool      // something of the call has left: a hop or an attempt before this one
+	placed  bool      // it has a place among those in flight that is not yet left to its answer
+	known   int64     // how many refusals were known when it was sent
+	finding           // of the latest answer
+	hearing *hearing  // what the body of that answer says is not known yet
+	insists bool      // it has been sent back once, as its key was held
+	trial   *trial    // that it is, or nil
 }
 
 // follow takes what the context of the request says, and reports whether that includes

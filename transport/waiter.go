@@ -11,7 +11,7 @@ import (
 // It must be safe for concurrent use and must return when ctx ends.
 //
 // A Waiter may say more: it is a [CostWaiter], [Leaver], [Charger], [Holder], [Scaler],
-// [Predictor] or [Places] if it has their methods, and *shaper.Shaper is all of them. All
+// [Predictor], [Places] or [ArrivalKeeper] if it has their methods, and *shaper.Shaper is all of them. All
 // methods must be safe for concurrent use. Those without a context must not block and must
 // not call back. An option that cannot work without one of them panics when the Transport is
 // made. What a Transport does without being asked is left out if the Waiter cannot:
@@ -105,6 +105,13 @@ type Places interface {
 	MaxInFlight() int
 	Acquire(ctx context.Context, cost int) error
 	Release()
+}
+
+// ArrivalKeeper is a [Waiter], or a [KeyedWaiter], whose calls may keep the place in the line of
+// an earlier attempt. WithArrival returns a context whose calls stand in the line as if they had
+// come at that time. It is what KeepPlace of a [Retry] needs.
+type ArrivalKeeper interface {
+	WithArrival(ctx context.Context, t time.Time) context.Context
 }
 
 // KeyedCostWaiter is a [CostWaiter] for each key.

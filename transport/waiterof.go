@@ -21,6 +21,8 @@ type waiter struct {
 	canScale func() error
 	delay    func(key string) time.Duration
 
+	withArrival func(ctx context.Context, t time.Time) context.Context
+
 	// All or none:
 	setMaxInFlight func(n int) error
 	maxInFlight    func(key string) int
@@ -50,6 +52,9 @@ func waiterOf(w Waiter) waiter {
 	}
 	if w, ok := w.(ScaleChecker); ok {
 		u.canScale = w.CanScale
+	}
+	if w, ok := w.(ArrivalKeeper); ok {
+		u.withArrival = w.WithArrival
 	}
 	if w, ok := w.(Places); ok {
 		u.setMaxInFlight = w.SetMaxInFlight
@@ -85,6 +90,9 @@ func waiterOfKeyed(w KeyedWaiter) waiter {
 	}
 	if w, ok := w.(ScaleChecker); ok {
 		u.canScale = w.CanScale
+	}
+	if w, ok := w.(ArrivalKeeper); ok {
+		u.withArrival = w.WithArrival
 	}
 	if w, ok := w.(KeyedPlaces); ok {
 		u.setMaxInFlight, u.maxInFlight, u.acquire, u.release = w.SetMaxInFlight, w.MaxInFlight, w.Acquire, w.Release
