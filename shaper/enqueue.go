@@ -26,8 +26,10 @@ type Call struct {
 // An enqueued call takes no place of [WithMaxInFlight], as Wait does not.
 //
 // done must not block: the answers of a Shaper are told one after another, in the order in
-// which they came about, on whatever goroutine has brought them about. No lock is held, so
-// done may use the Shaper. A nil done is a programming error and panics.
+// which they came about, on the goroutine that has brought them about, that of a timer or
+// another caller's. No lock is held, so done may use the Shaper. A panic of done is one of that
+// goroutine. What has left when [Shaper.Shutdown] returns may be told a moment later. A nil done is
+// a programming error and panics.
 func (s *Shaper) Enqueue(c Call, done func(err error)) (cancel func() bool, err error) {
 	return s.own.enqueue(c.enqueued(s.own.rule(), done))
 }

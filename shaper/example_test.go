@@ -56,7 +56,7 @@ func ExampleRefusal() {
 	fmt.Println(errors.Is(err, context.DeadlineExceeded))
 	// Output:
 	// true
-	// shaper: wait exceeds the context deadline
+	// shaper: wait exceeds the deadline
 	// 1m0s
 	// true
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -92,18 +93,32 @@ func NewGroup[K comparable](r scheduler.Rate, opts ...Option) (*Group[K], error)
 
 // byKey takes the functions that tell something for each key.
 func (g *Group[K]) byKey(c config) error {
-	of, ok := c.rates.(func(K) scheduler.Rate)
-	if c.rates != nil && (!ok || of == nil) {
-		return fmt.Errorf("shaper: rates by a %T: the keys are of type %T", c.rates, *new(K))
+	of, err := functionOf[K, func(K) scheduler.Rate]("rates", c.rates)
+	if err != nil {
+		return err
 	}
 	g.rates.Store(&rates[K]{of})
-	if g.limits, ok = c.limitOf.(func(K) (scheduler.Scheduler, error)); c.limitOf != nil && (!ok || g.limits == nil) {
-		return fmt.Errorf("shaper: schedules by a %T: the keys are of type %T", c.limitOf, *new(K))
+	if g.limits, err = functionOf[K, func(K) (scheduler.Scheduler, error)]("schedules", c.limitOf); err != nil {
+		return err
 	}
-	if g.weights, ok = c.weights.(func(K) int); c.weights != nil && (!ok || g.weights == nil) {
-		return fmt.Errorf("shaper: weights by a %T: the keys are of type %T", c.weights, *new(K))
+	g.weights, err = functionOf[K, func(K) int]("weights", c.weights)
+	return err
+}
+
+// functionOf returns what an option was given, which may be nothing, as the function that the
+// Group needs.
+func functionOf[K, F any](what string, given any) (f F, err error) {
+	if given == nil {
+		return f, nil
 	}
-	return nil
+	f, ok := given.(F)
+	switch {
+	case !ok:
+		return f, fmt.Errorf("shaper: %s by a %T: the keys are of type %T", what, given, *new(K))
+	case reflect.ValueOf(given).IsNil():
+		return f, fmt.Errorf("shaper: %s by a nil %T", what, given)
+	}
+	return f, nil
 }
 
 // Wait is [Shaper.Wait] for the key. A new key may be refused with [ErrTooManyKeys].

@@ -393,7 +393,9 @@ func TestGroupRefusesWhatItCannotServe(t *testing.T) {
 	}{
 		{"no keys", []shaper.Option{shaper.WithMaxKeys(0)}, "maximum of 0 keys"},
 		{"other keys", []shaper.Option{shaper.WithRates(func(int) scheduler.Rate { return scheduler.Unlimited })}, "the keys are of type string"},
-		{"no function", []shaper.Option{shaper.WithRates[string](nil)}, "the keys are of type string"},
+		{"no rates", []shaper.Option{shaper.WithRates[string](nil)}, "rates by a nil func(string)"},
+		{"no schedules", []shaper.Option{shaper.WithSchedules[string](nil)}, "schedules by a nil func(string)"},
+		{"no weights", []shaper.Option{shaper.WithWeights[string](nil)}, "weights by a nil func(string)"},
 		{"limits", []shaper.Option{shaper.WithLimits(newWindow(t))}, "1 limits"},
 		{"burst", []shaper.Option{shaper.WithBurst(0)}, "burst 0"},
 	} {

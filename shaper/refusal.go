@@ -17,9 +17,9 @@ var (
 	ErrQueueFull = reason.New("shaper", "queue_full", "queue full")
 	// ErrMaxDelay: the call would wait longer than [WithMaxDelay] allows.
 	ErrMaxDelay = reason.New("shaper", "max_delay", "wait exceeds the maximum delay")
-	// ErrDeadline: the call would not leave before the deadline of its context.
+	// ErrDeadline: the call would not leave before its deadline, which is that of its context.
 	// Such a refusal matches [context.DeadlineExceeded] too.
-	ErrDeadline = reason.New("shaper", "deadline", "wait exceeds the context deadline")
+	ErrDeadline = reason.New("shaper", "deadline", "wait exceeds the deadline")
 	// ErrCost: the cost is below 1, or so high that it could never leave.
 	ErrCost = reason.New("shaper", "cost", "cost out of range")
 	// ErrClosed: the Shaper was closed or is shutting down.

@@ -20,7 +20,8 @@ const (
 // calls leave and wait as well as after [Shaper.Close]; it is the state of one moment.
 // Save it from time to time, for a process that is killed, and at the end.
 //
-// Calls that wait, or are in flight, and counts are no part of it.
+// Calls that wait, or are in flight, and counts are no part of it, nor are bounds and weights,
+// which the program sets.
 //
 // A schedule of [NewFrom] or [WithLimits] that is no encoding.BinaryMarshaler and
 // BinaryUnmarshaler is an error that names its type. Those of package scheduler all are.

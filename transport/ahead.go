@@ -74,6 +74,11 @@ func readAhead(resp *http.Response, most int, until time.Time, then func(start [
 		if then != nil {
 			then(a.start, a.err)
 		}
+		if below, ok := a.body.(*ahead); ok && a.ended() {
+			// It is closed and read no more, so its panic reaches no other.
+			<-below.told
+			below.rethrow()
+		}
 	}()
 	return &own, a
 }

@@ -130,7 +130,7 @@ func TestRequestIsTheCallersOnceTheBodyIsClosed(t *testing.T) {
 // A classifier that panics about a body which comes late, or has come before, keeps no place.
 func TestClassifierThatPanicsKeepsNoPlace(t *testing.T) {
 	for _, code := range []int{http.StatusOK, http.StatusBadRequest, http.StatusTooManyRequests} {
-		for _, after := range []time.Duration{0, 20 * ms} {
+		for _, after := range []time.Duration{0, 20 * ms, 900 * ms} { // within the second that a body is awaited
 			synctest.Test(t, func(t *testing.T) {
 				p := newPartner()
 				script(p, late(code, "x", after))
