@@ -24,7 +24,7 @@ type owner interface{ answered() }
 
 // keyOrder is where a key stands among those of its line; see keys.
 type keyOrder struct {
-	tags   fair.Flow[flow]
+	tags   *fair.Flow[flow] // nil: none yet; see shares
 	weight int64
 	// weighted: the weight was set by hand.
 	weighted bool

@@ -36,6 +36,7 @@ type line struct {
 	dated    int             // how many of them have deadlines
 	seq      uint32          // of the latest call
 	refusals map[*call]error // of calls that waited and do not know yet
+	spare    spare
 	answers  answers
 
 	nextDue  time.Time // when the head is due; beyond all time if it waits for no instant
@@ -60,7 +61,7 @@ func (l *line) init(own *flow, limits limits, c config, base timebase, pool *cal
 	l.inFlight.Store(limits.places.most)
 	l.unused.until = base.epoch
 	l.first = own
-	own.line, own.weight, own.calls.rule, own.tags.Owner = l, 1, l.rule, own
+	own.line, own.weight, own.calls.rule = l, 1, l.rule
 	l.alarm = c.newAlarm(l.dispatch)
 	if changing, ok := l.sched.(scheduler.Notifier); ok {
 		changing.Notify(l.dispatch)

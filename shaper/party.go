@@ -17,7 +17,6 @@ func (p *party) newFlow(account *line, c *rateClass, more []scheduler.Scheduler,
 	limits := newLimits(c.pacer(), more, 0)
 	f := &flow{line: account, own: &limits, party: p}
 	f.weight, f.calls.rule = 1, rule
-	f.tags.Owner = f
 	if changing, ok := limits.sched.(scheduler.Notifier); ok {
 		changing.Notify(f.notified)
 	}
