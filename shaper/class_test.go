@@ -232,3 +232,77 @@ func TestContextWhoseValuePanics(t *testing.T) {
 	conservedGroup(t, g)
 	assert.Equal(t, 1, g.Len(), "b owes nothing")
 }
+
+// Urgent calls overtake those of other keys, too: one behind 2,000 of the last class is next,
+// strict or within its bound, and none that is not.
+func TestUrgentCallBehindManyKeys(t *testing.T) {
+	for name, tc := range map[string]struct {
+		overtake time.Duration
+		left     time.Duration
+	}{
+		"strict":     {shaper.Strict, 10 * time.Second},
+		"within":     {5 * time.Second, 10 * time.Second},
+		"not within": {time.Second, 200 * time.Second}, // all have come more than 2 s before
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				account := newShaper(t, scheduler.PerSecond(10), shaper.WithClasses(3, tc.overtake), shaper.WithQueue(3000))
+				g := newGroup[int](t, scheduler.Unlimited, shaper.Under(account))
+				bulk, urgent := 0, newRecorder()
+				for i := range 2000 {
+					_, err := g.Enqueue(i%200, shaper.Call{Class: 2}, func(error) { bulk++ })
+					require.NoError(t, err)
+				}
+				urgent.until(9950 * ms)
+				ctx := shaper.WithClass(t.Context(), 0)
+				urgent.submit(func() error { return g.Wait(ctx, 1000) })
+				pass(300 * time.Second)
+				assert.Equal(t, []time.Duration{tc.left}, urgent.left())
+				assert.Equal(t, 2000, bulk)
+			})
+		})
+	}
+}
+
+// Under constant load of the most urgent class a call of the last waits no longer than its bound:
+// until those have left that came within (n-1) times overtake after it.
+func TestLastClassWaitsForItsBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const overtake = 2 * time.Second
+		account := newShaper(t, scheduler.PerSecond(10), shaper.WithClasses(3, overtake))
+		g := newGroup[int](t, scheduler.Unlimited, shaper.Under(account))
+		r := newRecorder()
+		require.True(t, account.Allow())
+		r.submit(func() error { return g.Wait(shaper.WithClass(t.Context(), 2), 0) })
+		for i := range 100 { // as many as leave, all the time
+			_, err := g.Enqueue(1+i%7, shaper.Call{Class: 0}, func(error) {})
+			require.NoError(t, err)
+			pass(100 * ms)
+		}
+		assert.Equal(t, []time.Duration{4200 * ms}, r.left(), "those of 4 s, and its own turn")
+	})
+}
+
+// A heartbeat is not behind the bulk of other keys, and a password not behind a campaign.
+func TestCaseK01J11WithKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		account := newShaper(t, scheduler.PerSecond(20), shaper.WithClasses(2, shaper.Strict))
+		g := newGroup[int](t, scheduler.Unlimited, shaper.Under(account))
+		bulk, renewals := newRecorder(), newRecorder()
+		for i := range 400 {
+			bulk.submit(func() error { return g.Wait(t.Context(), i%40) })
+		}
+		for i := range 9 {
+			renewals.until(2025*ms + time.Duration(i)*2*time.Second)
+			ctx, cancel := context.WithTimeout(shaper.WithClass(t.Context(), 0), 10*time.Second)
+			defer cancel()
+			renewals.submit(func() error { return g.Wait(ctx, 40) })
+		}
+		pass(time.Minute)
+		assert.Equal(t, steps(2050*ms, 2*time.Second, 9), renewals.left())
+		assert.True(t, slices.IsSorted(bulk.left()))
+		all := append(bulk.left(), renewals.left()...)
+		slices.Sort(all)
+		assert.Equal(t, steps(0, 50*ms, 409), all)
+	})
+}

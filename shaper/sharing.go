@@ -128,7 +128,7 @@ func (f *flow) settledLocked(epoch time.Time, since time.Duration) (again time.D
 	if f.own == nil {
 		return 0, true
 	}
-	if bound := later(f.own.since, f.own.places.freedAt); l.lag > 0 && bound.After(l.since) {
+	if bound := later(later(f.own.since, f.own.places.freedAt), f.own.gate.openAt); l.lag > 0 && bound.After(l.since) {
 		// A claim of the key may go back less than one of the line, until none goes back so far.
 		if again := laterBy(bound.Sub(epoch), time.Duration(l.lag)); again > since {
 			return again, false

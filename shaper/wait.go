@@ -179,6 +179,9 @@ func (f *flow) leaveLocked(now time.Time, a ask) bool {
 // no such claim, and the calls after it have none either.
 func (f *flow) claimLocked(now time.Time, cost int64, place bool) time.Time {
 	l := f.line
+	if f.own != nil {
+		f.own.settle(now)
+	}
 	held := f.own != nil && f.own.gate.reopening
 	if l.lag > 0 && !l.gate.reopening && !held {
 		since := f.earliestLocked(l.since, place)

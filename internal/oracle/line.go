@@ -23,6 +23,7 @@ type Ask struct {
 	Place    bool     // it needs a place in flight
 	Class    int      // 0 is the most urgent
 	Deadline *big.Rat // nil: none
+	Arrived  *big.Rat // that it states; nil: when it comes. For an Account only
 }
 
 // A Call is one call in the model.
@@ -32,6 +33,7 @@ type Call struct {
 	At      *big.Rat // when it left
 
 	arrived *big.Rat
+	seq     int // in the order of joining
 }
 
 // Line is a waiting line in front of one GCRA, simulated event by event on the
