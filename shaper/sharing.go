@@ -12,16 +12,24 @@ func (l *line) shareLocked(f *flow, at time.Time, was keyState, m move) {
 	s, c := l.keys.fair, f.calls.head
 	switch {
 	case f.state != free && was == free:
-		s.Dry(&f.tags, m == left)
+		s.Dry(f.shares(), m == left)
 	case f.state != free:
 	case was != free:
 		l.advanceLocked(at)
-		s.Join(&f.tags, c.cost, f.calls.units, f.weight, uint64(c.seq))
+		s.Join(f.shares(), c.cost, f.calls.units, f.weight, uint64(c.seq))
 	case m == left:
-		s.Succeed(&f.tags, c.cost, f.calls.units-c.cost, f.weight, c.mark, uint64(c.seq))
+		s.Succeed(f.shares(), c.cost, f.calls.units-c.cost, f.weight, c.mark, uint64(c.seq))
 	default:
-		s.Replace(&f.tags, c.cost, f.calls.units-c.cost, f.weight, uint64(c.seq))
+		s.Replace(f.shares(), c.cost, f.calls.units-c.cost, f.weight, uint64(c.seq))
 	}
+}
+
+// shares returns where a key stands in the fair sharing of its line.
+func (f *flow) shares() *fair.Flow[flow] {
+	if f.tags == nil {
+		f.tags = &fair.Flow[flow]{Owner: f}
+	}
+	return f.tags
 }
 
 // sharingLocked returns the sharing of a line, nil where no weights are set.
@@ -41,10 +49,10 @@ func (l *line) behindLocked(f *flow, c *call, came bool) {
 	switch s := l.keys.fair; {
 	case s == nil || f.state != free:
 	case came:
-		c.mark = s.Mark(&f.tags)
-		s.Grow(&f.tags, c.cost, f.weight)
+		c.mark = s.Mark(f.shares())
+		s.Grow(f.shares(), c.cost, f.weight)
 	default:
-		s.Shrink(&f.tags, c.cost, f.weight)
+		s.Shrink(f.shares(), c.cost, f.weight)
 	}
 }
 
@@ -58,7 +66,7 @@ func (l *line) reopenedLocked(cost int64) {
 // leftLocked notes in the sharing what a key's head, or a newcomer, has taken by leaving.
 func (l *line) leftLocked(f *flow, cost int64) {
 	if s := l.sharingLocked(); s != nil {
-		s.Left(&f.tags, cost)
+		s.Left(f.shares(), cost)
 	}
 }
 
@@ -78,14 +86,14 @@ func (l *line) advanceLocked(t time.Time) {
 // repaceLocked tells the sharing how long a unit of the line takes.
 func (l *line) repaceLocked() {
 	if s := l.sharingLocked(); s != nil {
-		s.SetRate(rateOf(l.pacer))
+		s.SetRate(rateOf(l.pacer()))
 	}
 }
 
 // chargedLocked notes what has left without asking.
 func (l *line) chargedLocked(f *flow, cost int64) {
 	if s := l.sharingLocked(); s != nil {
-		s.Charge(&f.tags, cost, f.weight)
+		s.Charge(f.shares(), cost, f.weight)
 	}
 }
 
@@ -93,9 +101,9 @@ func (l *line) chargedLocked(f *flow, cost int64) {
 func (l *line) passedByLocked(f *flow, cost int64) {
 	if s := l.sharingLocked(); s != nil {
 		l.seq++
-		s.Join(&f.tags, cost, cost, f.weight, uint64(l.seq))
-		s.Left(&f.tags, cost)
-		s.Dry(&f.tags, true)
+		s.Join(f.shares(), cost, cost, f.weight, uint64(l.seq))
+		s.Left(f.shares(), cost)
+		s.Dry(f.shares(), true)
 	}
 }
 
@@ -109,7 +117,7 @@ func (f *flow) weighLocked(weight int64) {
 	f.weight = weight
 	if c := f.calls.head; c != nil {
 		f.line.keys.crowdLocked(f)
-		f.line.keys.fair.Reweigh(&f.tags, before, weight, f.calls.units-c.cost)
+		f.line.keys.fair.Reweigh(f.shares(), before, weight, f.calls.units-c.cost)
 	}
 }
 
@@ -127,7 +135,7 @@ func (f *flow) settledLocked(epoch time.Time, since time.Duration) (again time.D
 		}
 	}
 	l.advanceLocked(epoch.Add(since))
-	if s := l.sharingLocked(); s == nil || s.Passed(&f.tags) {
+	if s := l.sharingLocked(); s == nil || f.tags == nil || s.Passed(f.tags) {
 		return 0, true
 	}
 	again = laterBy(since, time.Second)
