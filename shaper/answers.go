@@ -25,6 +25,7 @@ func (a *answers) add(f *flow, done func(error), err error) {
 func (l *line) answerLocked(f *flow, c *call, refusal error) {
 	if c.ready == nil {
 		l.answers.add(f, c.done, refusal)
+		l.spare.put(c)
 		return
 	}
 	if c.refused = refusal != nil; c.refused {

@@ -264,10 +264,7 @@ type callPool struct {
 // and with so many in front of it a call has time to spare.
 const frontOfLine = 1024
 
-func (s *callPool) take(ahead int, done func(error)) *call {
-	if done != nil {
-		return &call{done: done} // its cancel may come at any time, so it is for no other caller
-	}
+func (s *callPool) take(ahead int) *call {
 	c, ok := s.calls.Get().(*call)
 	if !ok {
 		c = &call{ready: make(chan struct{}, 1)}
@@ -277,6 +274,33 @@ func (s *callPool) take(ahead int, done func(error)) *call {
 		c.timer.Stop()
 	}
 	return c
+}
+
+// A spare is calls for which no caller has waited, to be used again. Each line has its own, under
+// its lock: the cancel function of one that is over may still come, and must find by the number
+// of the call that it is another one now.
+type spare struct {
+	first *call
+	len   int
+}
+
+const mostSpare = 256
+
+func (s *spare) take(done func(error)) *call {
+	c := s.first
+	if c == nil {
+		return &call{done: done}
+	}
+	s.first, c.next, c.done = c.next, nil, done
+	s.len--
+	return c
+}
+
+func (s *spare) put(c *call) {
+	if c.done = nil; s.len < mostSpare {
+		c.next, s.first = s.first, c
+		s.len++
+	}
 }
 
 // put takes back a call that is not in the line and whose answer was read.

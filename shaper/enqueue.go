@@ -66,23 +66,23 @@ func (f *flow) enqueue(a ask) (cancel func() bool, err error) {
 	if !a.deadline.IsZero() {
 		expiry = newExpiry(&a)
 	}
-	c, err := f.enter(nil, f.line.time.since(), a)
+	t, err := f.enter(nil, f.line.time.since(), a)
 	switch {
 	case err != nil:
 		return nil, err
-	case c == nil:
+	case t.call == nil:
 		return func() bool { return false }, nil
 	case expiry != nil:
-		expiry.set(f, c, a.deadline)
+		expiry.set(f, t, a.deadline)
 		return func() bool {
-			gone := f.abandon(c)
+			gone := f.abandon(t)
 			if gone {
 				expiry.stop()
 			}
 			return gone
 		}, nil
 	}
-	return func() bool { return f.abandon(c) }, nil
+	return func() bool { return f.abandon(t) }, nil
 }
 
 // An expiry refuses a call when its deadline has come: no caller looks at it.
@@ -104,8 +104,8 @@ func newExpiry(a *ask) *expiry {
 // stopped is in place of the timer when it is needed no more.
 var stopped = func() bool { return false }
 
-func (e *expiry) set(f *flow, c *call, deadline time.Time) {
-	stop := f.line.time.after(deadline, func() { f.expire(c) })
+func (e *expiry) set(f *flow, t ticket, deadline time.Time) {
+	stop := f.line.time.after(deadline, func() { f.expire(t) })
 	if !e.timer.CompareAndSwap(nil, &stop) {
 		stop() // it has its answer already
 	}
@@ -118,12 +118,12 @@ func (e *expiry) stop() {
 }
 
 // expire refuses a call, unless it has its answer.
-func (f *flow) expire(c *call) {
+func (f *flow) expire(t ticket) {
 	l := f.lock()
 	defer l.unlock()
-	if c.waiting {
+	if t.waits() {
 		now := l.time.now()
-		f.dismissLocked(c, now, ErrDeadline, 0)
+		f.dismissLocked(t.call, now, ErrDeadline, 0)
 		l.dispatchLocked(now)
 	}
 }

@@ -158,3 +158,28 @@ func TestGroupEnqueue(t *testing.T) {
 		})
 	}
 }
+
+// A cancel function that comes when its call is over takes no other call out of the line, though
+// the memory of the one serves the other.
+func TestCancelThatComesLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShaper(t, scheduler.PerSecond(10))
+		require.True(t, s.Allow())
+		var old []func() bool
+		left := 0
+		for range 20 {
+			for range 10 {
+				cancel, err := s.Enqueue(shaper.Call{}, func(error) { left++ })
+				require.NoError(t, err)
+				old = append(old, cancel)
+			}
+			require.True(t, old[len(old)-1]())
+			pass(400 * ms)
+			for _, cancel := range old[:len(old)-6] {
+				require.False(t, cancel())
+			}
+			pass(time.Minute)
+		}
+		require.Equal(t, 180, left)
+	})
+}

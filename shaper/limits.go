@@ -177,7 +177,7 @@ func (l *limits) crowded(now time.Time, waiting, capacity int) bool {
 	if n > math.MaxInt64/room {
 		return false // no debt is that long
 	}
-	most := l.gcra.Rate().For(room * n)
+	most := l.gcra.For(room * n)
 	return 0 < most && most < never && l.gcra.Next(now, 0, n).Sub(now) >= most
 }
 

@@ -37,6 +37,7 @@ type line struct {
 	dated    int             // how many of them have deadlines
 	seq      uint32          // of the latest call
 	refusals map[*call]error // of calls that waited and do not know yet
+	spare    spare
 	answers  answers
 
 	nextDue  time.Time // when the head is due; beyond all time if it waits for no instant

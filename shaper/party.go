@@ -20,7 +20,7 @@ type guest struct {
 	gcra   scheduler.GCRA // what the limits are, as a rule
 }
 
-// newFlow makes it a flow for keys of a class.
+// init makes it a flow for keys of a class.
 func (p *party) init(g *guest, account *line, c *rateClass, more []scheduler.Scheduler, rule *classRule) *flow {
 	g.gcra = *c.fresh
 	if g.limits = (limits{sched: &g.gcra, gcra: &g.gcra, terms: c.terms}); len(more) > 0 {

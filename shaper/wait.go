@@ -71,11 +71,11 @@ func (f *flow) wait(ctx context.Context, dead error, read time.Duration, a ask) 
 		a.arrived = arrivalOf(ctx)
 		done = ctx.Done()
 	}
-	c, err := f.enter(dead, read, a)
-	if c == nil {
+	t, err := f.enter(dead, read, a)
+	if t.call == nil {
 		return err
 	}
-	return f.await(ctx, done, c)
+	return f.await(ctx, done, t)
 }
 
 // deadlineOf returns the deadline of a context, and zero if it has none.
@@ -90,33 +90,45 @@ func deadlineOf(ctx context.Context) time.Time {
 	return deadline
 }
 
-// enter is for a call that arrives. It returns the call if it waits now, and nil if it
+// A ticket is a call that has begun to wait. Once that is over it may become another one.
+type ticket struct {
+	call *call
+	seq  uint32
+}
+
+// waits reports whether the call still waits. It is asked under the lock of its line.
+func (t ticket) waits() bool { return t.call.waiting && t.call.seq == t.seq }
+
+// enter is for a call that arrives. It returns a ticket if the call waits now, and none if it
 // has left at once or is turned away with an error.
-func (f *flow) enter(dead error, read time.Duration, a ask) (*call, error) {
+func (f *flow) enter(dead error, read time.Duration, a ask) (t ticket, err error) {
 	l := f.lock()
 	defer l.unlock()
 	f.countLocked(submitted, 0)
 	if dead != nil {
 		f.countLocked(cancelled, 0)
-		return nil, dead
+		return t, dead
 	}
 	if reason := f.admissibleLocked(a.cost); reason != nil {
-		return nil, f.refuseLocked(reason, a.cost, a.class, 0)
+		return t, f.refuseLocked(reason, a.cost, a.class, 0)
 	}
 	now := l.arriveLocked(read)
 	f.weighLocked(a.weight)
 	if a.done != nil && !a.deadline.IsZero() && !l.time.at(a.deadline).After(now) {
-		return nil, f.refuseLocked(ErrDeadline, a.cost, a.class, 0) // no context has told so before
+		return t, f.refuseLocked(ErrDeadline, a.cost, a.class, 0) // no context has told so before
 	}
 	if f.leaveLocked(now, a) {
-		return nil, nil
+		return t, nil
 	}
-	// The clock was read before the lock was free, which may be long ago. A call that has to
+	// The clock was read before the lock was free, which may be long ago. A caller that has to
 	// wait can afford to read it again.
+	if a.done != nil {
+		return f.joinLocked(now, a)
+	}
 	if present := l.arriveLocked(l.time.since()); present.After(now) {
 		now = present
 		if f.leaveLocked(now, a) {
-			return nil, nil
+			return t, nil
 		}
 	}
 	return f.joinLocked(now, a)
@@ -181,21 +193,20 @@ func (f *flow) claimLocked(now time.Time, cost int64, place bool) time.Time {
 	return now
 }
 
-// joinLocked predicts when a newcomer would leave. If nothing speaks against that
-// wait, and there is room, it joins the line.
-func (f *flow) joinLocked(now time.Time, a ask) (*call, error) {
+// joinLocked has a newcomer join the line, if nothing speaks against the wait that it would have,
+// and there is room.
+func (f *flow) joinLocked(now time.Time, a ask) (t ticket, err error) {
 	l := f.line
 	arrived := l.arrivalLocked(now, a.arrived)
-	ahead := f.calls.ahead(a.class, arrived)
-	due := f.foreseeLocked(now, ahead, a.cost)
-	deadline, reason := f.suitLocked(now, due, f.backlogLocked(now, due, ahead, a.cost).Sub(now), a)
+	deadline, reason := f.suitLocked(now, arrived, a)
 	if reason == nil && l.keys != nil && l.crowded(now, l.len, l.capacity) && !l.makeRoomLocked(f, now) {
 		reason = ErrQueueFull
 	}
 	if reason != nil {
-		return nil, f.refuseLocked(reason, a.cost, a.class, due.Sub(now))
+		due := f.foreseeLocked(now, f.calls.ahead(a.class, arrived), a.cost)
+		return t, f.refuseLocked(reason, a.cost, a.class, due.Sub(now))
 	}
-	c := l.pool.take(l.len, a.done)
+	c := l.takeLocked(a.done)
 	c.cost, c.place, c.class, c.arrived, c.deadline = a.cost, a.place, a.class, arrived, deadline
 	a.take()
 	if arrived < now.Sub(l.time.epoch) {
@@ -203,13 +214,22 @@ func (f *flow) joinLocked(now time.Time, a ask) (*call, error) {
 		l.passed(now)
 	}
 	f.pushLocked(c)
+	t = ticket{c, c.seq}
 	l.joinedLocked(f, c, now)
-	return c, nil
+	return t, nil
 }
 
-// suitLocked returns the reason for which a newcomer is refused that would leave when due, if
-// there is one beside the room of the line, and its deadline since the epoch.
-func (f *flow) suitLocked(now, due time.Time, backlog time.Duration, a ask) (deadline time.Duration, reason error) {
+// takeLocked returns a call for a newcomer.
+func (l *line) takeLocked(done func(error)) *call {
+	if done != nil {
+		return l.spare.take(done)
+	}
+	return l.pool.take(l.len)
+}
+
+// suitLocked returns the reason for which a newcomer is refused, if there is one beside the room
+// of the line, and its deadline since the epoch.
+func (f *flow) suitLocked(now time.Time, arrived time.Duration, a ask) (deadline time.Duration, reason error) {
 	l := f.line
 	most := l.bounds
 	if p := f.party; p != nil {
@@ -220,13 +240,22 @@ func (f *flow) suitLocked(now, due time.Time, backlog time.Duration, a ask) (dea
 	} else if l.keys == nil && l.crowded(now, l.len, l.capacity) {
 		return 0, ErrQueueFull // the first reason, where no other call can make room
 	}
+	if !l.fits(a.cost) {
+		return 0, ErrQueueFull
+	}
 	plain := l.gcra != nil && (f.own == nil || f.own.gcra != nil)
+	if plain && a.deadline.IsZero() && most.maxDelay == never && most.maxBacklog == never {
+		return noDeadline, nil // under a GCRA every call leaves at last
+	}
 	deadline = noDeadline
 	if !a.deadline.IsZero() {
 		deadline = l.time.at(a.deadline).Sub(l.time.epoch)
 	}
+	ahead := f.calls.ahead(a.class, arrived)
+	due := f.foreseeLocked(now, ahead, a.cost)
+	backlog := f.backlogLocked(now, due, ahead, a.cost).Sub(now)
 	switch {
-	case backlog > most.maxBacklog || !l.fits(a.cost):
+	case backlog > most.maxBacklog:
 		return 0, ErrQueueFull
 	case max(due.Sub(now), 1) > most.maxDelay:
 		// Behind a pause, or for want of a place in flight, it waits even if it is due: how
@@ -234,7 +263,7 @@ func (f *flow) suitLocked(now, due time.Time, backlog time.Duration, a ask) (dea
 		return 0, ErrMaxDelay
 	case due.Sub(l.time.epoch) >= deadline && deadline != noDeadline:
 		return 0, ErrDeadline
-	case !plain && backlog == never: // under a GCRA every call leaves at last
+	case !plain && backlog == never:
 		return 0, ErrQueueFull
 	}
 	return deadline, nil
@@ -247,7 +276,8 @@ func (f *flow) refuseLocked(reason error, cost int64, class uint8, delay time.Du
 }
 
 // await blocks until the call has its one answer, or done ends the wait.
-func (f *flow) await(ctx context.Context, done <-chan struct{}, c *call) error {
+func (f *flow) await(ctx context.Context, done <-chan struct{}, t ticket) error {
+	c := t.call
 	for {
 		select {
 		case <-c.ready:
@@ -262,7 +292,7 @@ func (f *flow) await(ctx context.Context, done <-chan struct{}, c *call) error {
 			default:
 			}
 		case <-done:
-			if f.abandon(c) {
+			if f.abandon(t) {
 				return ctx.Err()
 			}
 			// The answer came first, and it stands.
@@ -291,17 +321,19 @@ func (l *line) takeRefusal(c *call) error {
 
 // abandon takes a call whose caller gave up out of the line. It reports false if
 // the call has been answered before.
-func (f *flow) abandon(c *call) bool {
+func (f *flow) abandon(t ticket) bool {
 	l := f.lock()
 	defer l.unlock()
-	if !c.waiting {
+	if !t.waits() {
 		return false
 	}
-	now := l.time.now()
+	c, now := t.call, l.time.now()
 	wasHead := l.head == f && f.calls.head == c
 	f.withdrawLocked(c, now)
 	if c.ready != nil {
 		l.pool.put(c)
+	} else {
+		l.spare.put(c)
 	}
 	f.countLocked(cancelled, 0)
 	if wasHead || l.keys != nil {
