@@ -269,6 +269,6 @@ func later(a, b time.Time) time.Time {
 
 // For returns how long n units take at the rate, rounded up to whole nanoseconds; see [Rate.For].
 func (g *GCRA) For(n int64) time.Duration {
-	mustBeMade(g.burst > 0, "GCRA")
+	mustBeMade(g.pace != nil, "GCRA")
 	return g.emission.times(n).ceil()
 }
