@@ -25,6 +25,9 @@ var checks = []check{
 	{"Blocked/rate=100000/callers=64", "allocs/departure", "", nearlyNone},
 	{"Blocked/rate=100000/callers=64", "cpu-us/departure", "xtime", 1.3},
 	{"Waiting/calls=10000", "beyond-bytes/call", "xtime", 1.1},
+	{"Enqueued/calls=10000", "bytes/call", "", 160},
+	{"Enqueue/rate=100000/calls=10000", "cpu-us/departure", "xtime-afterfunc", 1.2},
+	{"Withdraw/calls=100000/line=weights", "growth", "", 5},
 	{"Transport/base=stub", "added-allocs/request", "", 0},
 	{"Transport/base=stub", "added-ns/request", "xtime", 1.2},
 }

@@ -41,8 +41,11 @@ func (r *result) measure(number int, scale scale) error {
 }
 
 // order returns the trials of one round: peer, ours, peer, ours. With shared each of
-// ours stands between two peers and is compared with both.
+// ours stands between two peers and is compared with both. Without peers ours is alone.
 func order(subjects int, shared bool) []trial {
+	if subjects == 1 {
+		return []trial{{subject: 0}}
+	}
 	var trials []trial
 	for peer := 1; peer < subjects; peer++ {
 		ours := len(trials) + 1

@@ -12,7 +12,7 @@ type scenario struct {
 	// rounds is in how many it takes part at most if it takes seconds, and then ours is
 	// shared by two peers; 0: in all.
 	rounds int
-	// subjects are measured; the first one is ours.
+	// subjects are measured; the first one is ours. It is alone where ours is compared with itself.
 	subjects []subject
 	measure  func(subject, scale) (sample, error)
 }
@@ -86,9 +86,11 @@ func scenarios() []scenario {
 		decisionScenarios(),
 		blockedScenarios(),
 		waitingScenarios(),
+		enqueueScenarios(),
 		pacingScenarios(),
 		preciseScenarios(),
-		[]scenario{cancelScenario(), rateScenario(), keysScenario(), activeScenario()},
+		[]scenario{cancelScenario(), rateScenario(), keysScenario(), activeScenario(), underScenario(), fairShareScenario()},
+		withdrawScenarios(),
 		transportScenarios(),
 		sharedScenarios(),
 	)

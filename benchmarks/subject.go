@@ -19,6 +19,11 @@ type subject struct {
 	// byKey returns a limiter for each of up to keys keys. It is nil but for the subjects
 	// of the scenarios of keys.
 	byKey func(rate rate, burst, keys int) keyed
+	// enqueue and under return how a call waits without a goroutine, for a limit, and for those
+	// of a key and of the account that all keys are under. They are nil but for the subjects of
+	// the scenarios of that.
+	enqueue func(rate rate, waiting int) enqueuer
+	under   func(ofKey, ofAccount rate, keys int) keyedEnqueuer
 	// share returns a function that waits for the limit that others share. It is nil but
 	// for the subjects of the scenarios over Redis.
 	share func(*goredis.Client) func(context.Context) error

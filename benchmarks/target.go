@@ -44,8 +44,13 @@ var (
 	timesAtLeast = kind{"%s / ours", gain, "≥", atLeast}
 )
 
-// nearlyNone allows for what the runtime allocates meanwhile.
-const nearlyNone = 0.05
+const (
+	// nearlyNone allows for what the runtime allocates meanwhile.
+	nearlyNone = 0.05
+	// linear allows the cost of one of ten times as many to grow by the log of their number and
+	// by memory that no cache holds. What is quadratic has 10.
+	linear = 3
+)
 
 var targets = []target{
 	{"ready Wait", "ReadyWait/goroutines=1", "ns/op", "xtime", timesAtLeast, 2.5},
@@ -67,6 +72,12 @@ var targets = []target{
 	{"blocked, alone", "Blocked/rate=10000/callers=1", "share-of-rate", "", ownAtLeast, 0.99},
 	{"blocked", "Blocked/rate=100000/callers=64", "share-of-rate", "", ownAtLeast, 0.99},
 
+	{"without a goroutine", "Enqueue/rate=10000/calls=10000", "cpu-us/departure", "xtime-afterfunc", shareAtMost, 0.8},
+	{"without a goroutine", "Enqueue/rate=10000/calls=10000", "cpu-us/departure", "xtime-wait", shareAtMost, 0.6},
+	{"without a goroutine", "Enqueue/rate=100000/calls=10000", "cpu-us/departure", "xtime-afterfunc", shareAtMost, 0.4},
+	{"without a goroutine", "Enqueue/rate=100000/calls=10000", "cpu-us/departure", "xtime-wait", shareAtMost, 0.25},
+	{"waiting call without a goroutine", "Enqueued/calls=10000", "bytes/call", "", ownAtMost, 160},
+
 	{"cancelling", "Cancel/calls=100000", "wall-ms", "xtime", shareBelow, 1},
 	{"rate change, which reaches no waiting call with x/time", "RateChange/calls=10000", "set-us", "xtime", shareBelow, 1},
 
@@ -74,6 +85,15 @@ var targets = []target{
 	{"decision by key", "Keys/keys=1000000", "ns/op@1", "xtime-shards", timesAtLeast, 1.7},
 	{"decision by key", "Keys/keys=1000000", "ns/op@2", "xtime-shards", timesAtLeast, 1.7},
 	{"decision by key", "Keys/keys=1000000", "ns/op@16", "xtime-shards", timesAtLeast, 1.7},
+
+	{"key under an account, and its waiting call", "Under/keys=1000000", "bytes/key", "", ownAtMost, 320},
+	{"keys under an account", "Under/keys=1000000", "departures/s", "", ownAtLeast, 200_000},
+	{"what weights add", "FairShare/keys=10000/rate=100000", "added-us/departure", "", ownAtMost, 0.3},
+	{"what weights add", "FairShare/keys=10000/rate=100000", "added-allocs/departure", "", ownAtMost, nearlyNone},
+	{"cancelling, 100,000 beside 10,000", "Withdraw/calls=100000/line=plain", "growth", "", ownAtMost, linear},
+	{"cancelling, 100,000 beside 10,000", "Withdraw/calls=100000/line=classes", "growth", "", ownAtMost, linear},
+	{"cancelling, 100,000 beside 10,000", "Withdraw/calls=100000/line=keys", "growth", "", ownAtMost, linear},
+	{"cancelling, 100,000 beside 10,000", "Withdraw/calls=100000/line=weights", "growth", "", ownAtMost, linear},
 
 	{"transport", "Transport/base=stub", "added-allocs/request", "", ownAtMost, 0},
 	{"transport", "Transport/base=stub", "added-ns/request", "", ownBelow, 50},

@@ -27,7 +27,7 @@ var (
 
 // FreshAt implements [Forgettable]: once TAT has passed.
 func (g *GCRA) FreshAt() (at time.Time, ok bool) {
-	mustBeMade(g.burst > 0, "GCRA")
+	mustBeMade(g.pace != nil, "GCRA")
 	return g.TAT().Add(1), true // an instant stands for the nanosecond that ends with it
 }
 

@@ -40,11 +40,7 @@ import (
 //
 // GCRA is not safe for concurrent use.
 type GCRA struct {
-	rate      Rate
-	burst     int64
-	tolerance time.Duration
-
-	emission emission
+	*pace
 	// TAT is tat and frac/emission.den of a nanosecond more. Callers know instants in
 	// whole nanoseconds and due times are rounded up to them, so an instant stands
 	// for the nanosecond that ends with it: TAT is reached once it lies in there.
@@ -53,6 +49,15 @@ type GCRA struct {
 	frac uint64
 	// seen is the latest d of a departure; a t before it is stale.
 	seen time.Time
+}
+
+// A pace is what a GCRA was made with, or changed to. It is changed by another one in its
+// place, so that copies of a schedule share it: those of a million keys, say.
+type pace struct {
+	rate      Rate
+	burst     int64
+	tolerance time.Duration
+	emission  emission
 }
 
 // A GCRAOption changes a [GCRA] that [NewGCRA] makes. A nil one is a programming error
@@ -71,7 +76,7 @@ func WithTolerance(j time.Duration) GCRAOption {
 // It refuses an invalid rate, a burst below 1, a tolerance below 0 and a burst
 // that takes longer than 292 years to fill.
 func NewGCRA(r Rate, burst int64, opts ...GCRAOption) (*GCRA, error) {
-	g := &GCRA{burst: burst}
+	g := &GCRA{pace: &pace{burst: burst}}
 	for _, opt := range opts {
 		opt(g)
 	}
@@ -99,13 +104,22 @@ func checkRate(r Rate, burst int64) error {
 }
 
 // Rate returns the rate that the schedule runs at.
-func (g *GCRA) Rate() Rate { return g.rate }
+func (g *GCRA) Rate() Rate {
+	mustBeMade(g.pace != nil, "GCRA")
+	return g.rate
+}
 
 // Burst returns how many units may leave back to back after an idle spell.
-func (g *GCRA) Burst() int64 { return g.burst }
+func (g *GCRA) Burst() int64 {
+	mustBeMade(g.pace != nil, "GCRA")
+	return g.burst
+}
 
 // Tolerance returns J, the lateness that the schedule absorbs.
-func (g *GCRA) Tolerance() time.Duration { return g.tolerance }
+func (g *GCRA) Tolerance() time.Duration {
+	mustBeMade(g.pace != nil, "GCRA")
+	return g.tolerance
+}
 
 // TAT returns the theoretical arrival time, rounded up to whole nanoseconds: when the
 // next unit would leave if the line never ran dry. It is the zero Time before the first
@@ -114,7 +128,7 @@ func (g *GCRA) TAT() time.Time { return g.tat.Add(span{frac: g.frac}.ceil()) }
 
 // MaxCost returns the largest int64: every cost leaves.
 func (g *GCRA) MaxCost() int64 {
-	if g.burst < 1 {
+	if g.pace == nil {
 		return 0
 	}
 	return maxInt64
@@ -122,7 +136,7 @@ func (g *GCRA) MaxCost() int64 {
 
 // Next implements [Scheduler].
 func (g *GCRA) Next(t time.Time, ahead, n int64) time.Time {
-	mustBeMade(g.burst > 0, "GCRA")
+	mustBeMade(g.pace != nil, "GCRA")
 	t = later(t, g.seen)
 	ahead, n = max(ahead, 0), max(n, 1)
 
@@ -150,7 +164,7 @@ func (g *GCRA) Next(t time.Time, ahead, n int64) time.Time {
 
 // Commit implements [Scheduler].
 func (g *GCRA) Commit(due, left time.Time, n int64) {
-	mustBeMade(g.burst > 0, "GCRA")
+	mustBeMade(g.pace != nil, "GCRA")
 	d := due
 	if left.Sub(due) > g.tolerance {
 		d = left.Add(-g.tolerance)
@@ -159,7 +173,10 @@ func (g *GCRA) Commit(due, left time.Time, n int64) {
 	g.seen = d
 	if g.owed(d) == dry {
 		// Without a fraction any den will do; a small one keeps [GCRA.Ticks] possible.
-		g.tat, g.frac, g.emission.den = d, 0, g.emission.units
+		g.tat, g.frac = d, 0
+		if g.emission.den != g.emission.units {
+			g.emit(emission{g.emission.units, g.emission.period, g.emission.units})
+		}
 	}
 	g.advance(g.emission.times(n))
 	if g.owed(d) == forever {
@@ -174,20 +191,20 @@ func (g *GCRA) Commit(due, left time.Time, n int64) {
 // more than 292 years was cut to that, and counts as that many units. On an error
 // nothing has changed.
 func (g *GCRA) SetRate(now time.Time, r Rate) error {
-	mustBeMade(g.burst > 0, "GCRA")
+	mustBeMade(g.pace != nil, "GCRA")
 	if err := checkRate(r, g.burst); err != nil {
 		return err
 	}
 	now = later(now, g.seen)
-	g.rate = r
-	left := span{frac: g.frac}
+	to, left := newEmission(r), span{frac: g.frac}
 	if owed := g.emission.minus(g.owed(now), justNow); owed != (span{}) {
-		left, g.emission = g.emission.convert(owed, newEmission(r))
+		left, to = g.emission.convert(owed, to)
 		g.tat = now
 	} else {
 		// TAT has come, and stays when it was: what is due since then leaves late.
-		left, g.emission = g.emission.rebase(left, newEmission(r))
+		left, to = g.emission.rebase(left, to)
 	}
+	g.pace = &pace{r, g.burst, g.tolerance, to}
 	g.frac = 0
 	g.advance(left)
 	return nil
@@ -198,7 +215,7 @@ func (g *GCRA) SetRate(now time.Time, r Rate) error {
 // held calls it when it goes on, so that the time of the hold is no licence for a burst.
 // A keep above the burst counts as the burst.
 func (g *GCRA) Forfeit(t time.Time, keep int64) {
-	mustBeMade(g.burst > 0, "GCRA")
+	mustBeMade(g.pace != nil, "GCRA")
 	t = later(t, g.seen)
 	least := g.emission.times(g.burst - min(max(keep, 1), g.burst))
 	if g.emission.minus(g.owed(t), g.emission.plus(justNow, least)) == (span{}) {
@@ -214,6 +231,9 @@ func (g *GCRA) Forfeited(t time.Time, keep int64) Scheduler {
 	other.Forfeit(t, keep)
 	return &other
 }
+
+// emit changes how fractions of a nanosecond are counted.
+func (g *GCRA) emit(e emission) { g.pace = &pace{g.rate, g.burst, g.tolerance, e} }
 
 // owed returns how far TAT lies after the start of the nanosecond that ends at t,
 // which stands for t; see GCRA.tat. It is dry if TAT is not after that start.
@@ -249,6 +269,6 @@ func later(a, b time.Time) time.Time {
 
 // For returns how long n units take at the rate, rounded up to whole nanoseconds; see [Rate.For].
 func (g *GCRA) For(n int64) time.Duration {
-	mustBeMade(g.burst > 0, "GCRA")
+	mustBeMade(g.pace != nil, "GCRA")
 	return g.emission.times(n).ceil()
 }

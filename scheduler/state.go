@@ -17,7 +17,7 @@ type stater interface {
 // MarshalBinary returns the whole state, limits included. It refuses a zero GCRA.
 // See the package documentation.
 func (g *GCRA) MarshalBinary() ([]byte, error) {
-	if g.burst < 1 {
+	if g.pace == nil {
 		return nil, errZeroState("GCRA")
 	}
 	e := encode(kindGCRA)
@@ -35,7 +35,7 @@ func (g *GCRA) MarshalBinary() ([]byte, error) {
 // leaves g as it was.
 func (g *GCRA) UnmarshalBinary(data []byte) error {
 	d := decode(kindGCRA, data)
-	n := GCRA{rate: d.rate(), burst: d.Int(), tolerance: d.Duration()}
+	n := GCRA{pace: &pace{rate: d.rate(), burst: d.Int(), tolerance: d.Duration()}}
 	d.Check(n.burst >= 1 && (d.Err() != nil || checkRate(n.rate, n.burst) == nil), "the burst")
 	d.Check(n.tolerance >= 0, "the tolerance")
 	den := d.Uint()

@@ -9,9 +9,9 @@ import (
 // Units that are owed stay owed, as with [GCRA.SetRate]; the rate, the burst and the
 // tolerance are those of g. The other is unchanged. On an error nothing has changed.
 func (g *GCRA) TakeOver(now time.Time, from *GCRA) error {
-	mustBeMade(g.burst > 0, "GCRA")
+	mustBeMade(g.pace != nil, "GCRA")
 	n := *from
-	n.burst, n.tolerance = g.burst, g.tolerance
+	n.pace = &pace{n.rate, g.burst, g.tolerance, n.emission}
 	if now.Before(n.seen) {
 		n.seen = now // from a clock that has been set back; TAT is waited for as it is
 	}

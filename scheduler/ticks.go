@@ -37,7 +37,7 @@ const (
 // a burst that takes centuries, or a rate whose fraction has more than 2^20 for a
 // denominator.
 func (g *GCRA) Ticks() (Ticks, bool) {
-	mustBeMade(g.burst > 0, "GCRA")
+	mustBeMade(g.pace != nil, "GCRA")
 	p := g.emission
 	if p.den > maxPerNano {
 		return Ticks{}, false
@@ -155,7 +155,9 @@ func (k *Ticks) Pack(g *GCRA, origin time.Time) (tat int64, ok bool) {
 // made of a packed one.
 func (k *Ticks) Unpack(g *GCRA, origin time.Time, tat int64) {
 	ns, frac := k.split(tat)
-	g.emission = k.emission
+	if g.emission != k.emission {
+		g.emit(k.emission)
+	}
 	g.tat, g.frac = origin.Add(time.Duration(ns)), uint64(frac)
 }
 

@@ -29,7 +29,7 @@ func Within(limit int64, window time.Duration, burst int64, opts ...GCRAOption) 
 	case limit < burst:
 		return nil, fmt.Errorf("scheduler: limit %d with burst %d: the burst must not be above it", limit, burst)
 	}
-	var probe GCRA
+	probe := GCRA{pace: new(pace)}
 	for _, opt := range opts {
 		opt(&probe)
 	}

@@ -2,6 +2,7 @@ package shaper
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"time"
 )
@@ -50,14 +51,14 @@ func (c *call) expired() <-chan time.Time {
 // calls are those of a key, in the order in which they leave: a FIFO for each class, between
 // which the rule of [WithClasses] decides. Any call can be unlinked.
 type calls struct {
-	head   *call // the next to leave
-	last   fifo  // of the least urgent class; as a rule there is no other
-	urgent []fifo
-	rule   *classRule
+	head *call   // the next to leave
+	last fifo    // of the least urgent class; as a rule there is no other
+	more *[]fifo // of the others; see urgent
+	rule *classRule
 
-	len   int
 	units int64 // the sum of the costs
-	dated int   // calls with a deadline
+	len   int32
+	dated int32 // calls with a deadline
 }
 
 type fifo struct {
@@ -65,16 +66,25 @@ type fifo struct {
 	units      int64
 }
 
+// urgent returns those of all classes but the least urgent one, if such calls ever came.
+func (l *calls) urgent() []fifo {
+	if l.more == nil {
+		return nil
+	}
+	return *l.more
+}
+
 func (l *calls) fifoOf(c *call) *fifo {
-	if int(c.class) < len(l.urgent) {
-		return &l.urgent[c.class]
+	if urgent := l.urgent(); int(c.class) < len(urgent) {
+		return &urgent[c.class]
 	}
 	return &l.last
 }
 
 func (l *calls) push(c *call) {
-	if l.urgent == nil && int(c.class) < l.rule.last {
-		l.urgent = make([]fifo, l.rule.last)
+	if l.more == nil && int(c.class) < l.rule.last {
+		urgent := make([]fifo, l.rule.last)
+		l.more = &urgent
 	}
 	l.fifoOf(c).push(c)
 	c.waiting = true
@@ -103,9 +113,9 @@ func (l *calls) remove(c *call) {
 
 // next returns the call that leaves next.
 func (l *calls) next() *call {
-	next := l.last.head
-	for class := len(l.urgent) - 1; class >= 0; class-- {
-		if c := l.urgent[class].head; c != nil && (next == nil || l.overtakes(c, next)) {
+	next, urgent := l.last.head, l.urgent()
+	for class := len(urgent) - 1; class >= 0; class-- {
+		if c := urgent[class].head; c != nil && (next == nil || l.overtakes(c, next)) {
 			next = c
 		}
 	}
@@ -117,8 +127,9 @@ func (l *calls) newest() *call {
 	if c := l.last.tail; c != nil {
 		return c
 	}
-	for class := len(l.urgent) - 1; ; class-- {
-		if c := l.urgent[class].tail; c != nil {
+	urgent := l.urgent()
+	for class := len(urgent) - 1; ; class-- {
+		if c := urgent[class].tail; c != nil {
 			return c
 		}
 	}
@@ -131,8 +142,8 @@ func (l *calls) oldest() time.Duration {
 	if c := l.last.head; c != nil {
 		arrived = min(arrived, c.arrived)
 	}
-	for i := range l.urgent {
-		if c := l.urgent[i].head; c != nil {
+	for _, of := range l.urgent() {
+		if c := of.head; c != nil {
 			arrived = min(arrived, c.arrived)
 		}
 	}
@@ -158,8 +169,8 @@ func (l *calls) overtakes(c, other *call) bool {
 // ahead returns the units that leave before a newcomer of the class whose arrival counts as
 // the given time since the epoch, as far as the line knows now.
 func (l *calls) ahead(class uint8, arrived time.Duration) (units int64) {
-	for i := range l.urgent {
-		units += l.urgent[i].unitsUntil(l.lastBefore(class, i, arrived))
+	for i, of := range l.urgent() {
+		units += of.unitsUntil(l.lastBefore(class, i, arrived))
 	}
 	return units + l.last.unitsUntil(l.lastBefore(class, l.rule.last, arrived))
 }
@@ -191,7 +202,8 @@ func (f *fifo) unitsUntil(then time.Duration) (units int64) {
 // ordered calls yield for each call in the order in which they leave, until it returns
 // false. The call may be removed meanwhile.
 func (l *calls) ordered(yield func(*call) bool) {
-	rest := calls{last: l.last, urgent: append([]fifo(nil), l.urgent...), rule: l.rule}
+	urgent := slices.Clone(l.urgent())
+	rest := calls{last: l.last, more: &urgent, rule: l.rule}
 	for c := rest.next(); c != nil; c = rest.next() {
 		rest.fifoOf(c).head = c.next
 		if !yield(c) {

@@ -26,15 +26,16 @@ type owner interface{ answered() }
 type keyOrder struct {
 	tags   *fair.Flow[flow] // nil: none yet; see shares
 	weight int64
+	until  time.Duration // when it becomes free, if it is blocked until then, since the epoch
+	from   time.Duration // when its head arrived, or the key became free of a hold later
+
+	atFree, atBlocked, atCrowd int32 // where it is in each of the queues
+
 	// weighted: the weight was set by hand.
 	weighted bool
 	kept     bool // something was set by hand that the key is remembered for
 	state    keyState
-	putOff   uint8         // how often its head was, when the instant had come, since one left
-	until    time.Duration // when it becomes free, if it is blocked until then, since the epoch
-	from     time.Duration // when its head arrived, or the key became free of a hold later
-
-	atFree, atBlocked, atCrowd int32 // where it is in each of the queues
+	putOff   uint8 // how often its head was, when the instant had come, since one left
 }
 
 // bounds are what a line, or a key, may have waiting.

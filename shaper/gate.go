@@ -8,10 +8,10 @@ import (
 
 // A gate stops all calls under some limits, for some time or until further notice.
 type gate struct {
-	paused bool
 	// openAt is when the latest hold ends or the latest pause ended: no call is due
 	// before it.
 	openAt time.Time
+	paused bool
 	// reopening: no call has left since openAt.
 	reopening bool
 }
@@ -30,7 +30,7 @@ func (l *limits) passGate(cost int64) bool {
 	if !l.gate.reopening {
 		return false
 	}
-	l.gate.reopening = false
+	l.mine().gate.reopening = false
 	if saving, ok := l.sched.(scheduler.Forfeiter); ok {
 		saving.Forfeit(l.gate.openAt, cost)
 	}
@@ -47,7 +47,7 @@ func (l *limits) settle(now time.Time) bool {
 	if !ok || at.After(now) {
 		return false
 	}
-	l.gate.reopening = false
+	l.mine().gate.reopening = false
 	return true
 }
 
@@ -113,7 +113,7 @@ func (f *flow) pause() {
 	defer l.unlock()
 	now := l.time.now()
 	l.passLocked(now)
-	f.limits().gate.paused = true
+	f.limits().mine().gate.paused = true
 	f.changedLocked(now)
 }
 
@@ -130,7 +130,7 @@ func (f *flow) resume() {
 		return
 	}
 	l.passLocked(now)
-	limits.gate = gate{openAt: now, reopening: true}
+	limits.mine().gate = gate{openAt: now, reopening: true}
 	f.changedLocked(now)
 }
 
@@ -150,7 +150,8 @@ func (f *flow) holdUntil(t time.Time) {
 		return
 	}
 	l.passLocked(now)
-	limits.gate.openAt, limits.gate.reopening = until, true
+	gate := &limits.mine().gate
+	gate.openAt, gate.reopening = until, true
 	if shared, ok := limits.sched.(scheduler.Holder); ok {
 		shared.Hold(t)
 	}

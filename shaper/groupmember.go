@@ -13,7 +13,7 @@ type member[K comparable] struct {
 	class *rateClass
 	// limited: it has a limit that is the key's own, and serves no other key.
 	limited bool
-	users   int // callers that use it now, under the lock of the shard
+	users   int32 // callers that use it now, under the lock of the shard
 
 	shard *shard[K]
 	key   K
@@ -21,13 +21,18 @@ type member[K comparable] struct {
 
 // newMember returns a member for keys of a class, with limits of their own.
 func (g *Group[K]) newMember(c *rateClass, more ...scheduler.Scheduler) *member[K] {
-	m := new(member[K])
+	var m *member[K]
 	if g.account != nil {
-		m.flow = g.party.newFlow(g.account, c, more, g.config.rule)
+		one := new(struct {
+			member member[K]
+			guest  guest
+		})
+		m = &one.member
+		m.flow = g.party.init(&one.guest, g.account, c, more, g.config.rule)
 	} else {
 		config := g.config
 		config.limits = more
-		m.flow = &newShaper(c.pacer(), config, g.time, &g.pool).own
+		m = &member[K]{flow: &newShaper(c.pacer(), config, g.time, &g.pool).own}
 	}
 	m.flow.owner = m
 	return m
@@ -91,15 +96,15 @@ func (f *flow) adopt(e idle, origin time.Time, maxInFlight int64) {
 	if e.class.exact {
 		e.class.ticks.Unpack(limits.gcra, origin, e.tat)
 	}
-	limits.gate, limits.debt = gate{}, max(e.past.debt, 1)
-	limits.base, limits.full, limits.share = e.class.rate, e.class.rate, whole
+	limits.renew(e.class)
+	limits.owe(max(e.past.debt, 1))
 	f.setPlacesLocked(maxInFlight)
 	if f.own != nil { // it was parked when its since bounded no claim
-		limits.since, limits.places.freedAt = time.Time{}, time.Time{}
+		limits.since = time.Time{}
 		return
 	}
 	limits.since = origin.Add(e.past.since)
-	limits.places.freedAt = origin.Add(e.past.freed)
+	limits.mine().places.freedAt = origin.Add(e.past.freed)
 	l.life.state, l.lag = open, lag(e.past.late)
 }
 

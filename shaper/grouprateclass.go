@@ -12,6 +12,7 @@ type rateClass struct {
 	fresh *scheduler.GCRA // that has let nothing leave
 	ticks scheduler.Ticks
 	exact bool // in ticks; otherwise a key keeps a Shaper for as long as it owes anything
+	terms *terms
 }
 
 func (c *config) newClass(r scheduler.Rate) (*rateClass, error) {
@@ -20,7 +21,9 @@ func (c *config) newClass(r scheduler.Rate) (*rateClass, error) {
 		return nil, err
 	}
 	ticks, exact := pacer.Ticks()
-	return &rateClass{r, pacer, ticks, exact}, nil
+	terms := newTerms(pacer, c.maxInFlight)
+	terms.shared = true
+	return &rateClass{r, pacer, ticks, exact, terms}, nil
 }
 
 // pacer returns a schedule that has let nothing leave.

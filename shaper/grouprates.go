@@ -195,7 +195,7 @@ func (m *member[K]) become(c *rateClass) {
 	m.class = c
 	l := m.flow.lock()
 	defer l.unlock()
-	m.flow.limits().base = c.rate
+	m.flow.limits().mine().base = c.rate
 }
 
 // hasRate reports whether the rate is the one that was set.

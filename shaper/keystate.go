@@ -46,7 +46,7 @@ func (f *flow) tell() (st KeyState, of counts) {
 		of = l.countsLocked()
 	}
 	st = KeyState{
-		Rate:      rateOf(limits.pacer),
+		Rate:      rateOf(limits.pacer()),
 		Weight:    int(f.weight),
 		Waiting:   int64(f.calls.len),
 		Units:     f.calls.units,

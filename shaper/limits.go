@@ -12,37 +12,80 @@ import (
 // They know no line and no clock: time is an argument. What is asked about a call is its
 // cost, and whether it will be in flight.
 type limits struct {
-	sched  scheduler.Scheduler   // all schedules together
-	gcra   *scheduler.GCRA       // the same, if that is all that there is to it
-	pacer  scheduler.Scheduler   // the one that SetRate changes
-	pacing *scheduler.GCRA       // the same, if it is one
-	more   []scheduler.Scheduler // those beside it
-	base   scheduler.Rate        // that the limits were made with
-	full   scheduler.Rate        // as set; the pacer runs at a share of it
-	share  share
-
-	gate   gate
-	places places
-	debt   int64 // see crowded
+	sched scheduler.Scheduler // all schedules together
+	gcra  *scheduler.GCRA     // the same, if that is all that there is to it
 
 	// since: no call under these limits was due before it. A call that claims to be late
 	// cannot claim more. It moves on with each departure, each charge, and each head that
 	// went without leaving.
-	since     time.Time
+	since time.Time
+
+	*terms // never nil; what changes them asks for mine first
+}
+
+// terms are the part of limits that is the same for all keys of a rate, but for a few. So
+// those share them, until one is held, say, or has a call in flight.
+type terms struct {
+	shared bool
+	mixed  *mixed         // nil: there is one schedule
+	base   scheduler.Rate // that the limits were made with
+	full   scheduler.Rate // as set; the pacer runs at a share of it
+	share  share
+
+	gate      gate
+	places    places
+	debt      int64         // see crowded
 	tolerance time.Duration // J of the schedule; 0 if it tells none
 }
 
+// mixed are several schedules.
+type mixed struct {
+	pacer scheduler.Scheduler   // the one that SetRate changes
+	more  []scheduler.Scheduler // those beside it
+}
+
 func newLimits(pacer scheduler.Scheduler, more []scheduler.Scheduler, inFlight int64) limits {
-	l := limits{sched: pacer, pacer: pacer, more: more, share: whole, debt: 1, places: places{most: inFlight}}
+	l := limits{sched: pacer, terms: newTerms(pacer, inFlight)}
 	if len(more) > 0 {
 		l.sched = scheduler.All(append([]scheduler.Scheduler{pacer}, more...)...)
+		l.mixed = &mixed{pacer, more}
+		l.tolerance = toleranceOf(l.sched)
 	}
 	l.gcra, _ = l.sched.(*scheduler.GCRA)
-	l.pacing, _ = pacer.(*scheduler.GCRA)
-	l.base = rateOf(pacer)
-	l.full = l.base
-	l.tolerance = toleranceOf(l.sched)
 	return l
+}
+
+func newTerms(pacer scheduler.Scheduler, inFlight int64) *terms {
+	r := rateOf(pacer)
+	return &terms{base: r, full: r, share: whole, places: places{most: inFlight}, debt: 1, tolerance: toleranceOf(pacer)}
+}
+
+// mine returns the terms to be changed: those of these limits alone.
+func (l *limits) mine() *terms {
+	if l.shared {
+		own := *l.terms
+		own.shared = false
+		l.terms = &own
+	}
+	return l.terms
+}
+
+// renew has the terms be as good as those of the class.
+func (l *limits) renew(c *rateClass) {
+	if l.shared {
+		l.terms = c.terms
+	} else {
+		*l.terms = *c.terms
+		l.shared = false
+	}
+}
+
+// pacer returns the schedule that SetRate changes.
+func (l *limits) pacer() scheduler.Scheduler {
+	if l.mixed == nil {
+		return l.sched
+	}
+	return l.mixed.pacer
 }
 
 // toleranceOf returns the tolerance of a schedule, 0 if it tells none.
@@ -89,9 +132,9 @@ func (l *limits) leave(due, now time.Time, cost int64, place bool) (reopened boo
 	reopened = l.passGate(cost)
 	l.sched.Commit(due, now, cost)
 	l.since = later(due, now.Add(-l.tolerance))
-	l.debt = debtOf(cost, l.gcra)
+	l.owe(debtOf(cost, l.gcra))
 	if place {
-		l.places.taken++
+		l.mine().places.taken++
 	}
 	return reopened
 }
@@ -100,7 +143,14 @@ func (l *limits) leave(due, now time.Time, cost int64, place bool) (reopened boo
 func (l *limits) charge(now time.Time, cost int64) {
 	l.sched.Commit(now, now, cost)
 	l.passed(now)
-	l.debt = cost
+	l.owe(cost)
+}
+
+// owe notes the cost of what left last, as crowded counts it.
+func (l *limits) owe(debt int64) {
+	if l.debt != debt {
+		l.mine().debt = debt
+	}
 }
 
 // passed notes that all that was due before now has been settled.
@@ -143,7 +193,10 @@ func debtOf(cost int64, g *scheduler.GCRA) int64 {
 
 // schedules returns the pacer and all limits, those within a [scheduler.All] one by one.
 func (l *limits) schedules() []scheduler.Scheduler {
-	return appendEach(appendEach(nil, l.pacer), l.more...)
+	if l.mixed == nil {
+		return appendEach(nil, l.sched)
+	}
+	return appendEach(appendEach(nil, l.mixed.pacer), l.mixed.more...)
 }
 
 func appendEach(all []scheduler.Scheduler, more ...scheduler.Scheduler) []scheduler.Scheduler {

@@ -25,7 +25,8 @@ type line struct {
 	mu sync.Mutex // taken with lock and unlock
 	// Guarded by mu:
 	time   timeline
-	limits // of all calls
+	limits                 // of all calls
+	pacing *scheduler.GCRA // the pacer, if it is one
 
 	first    *flow           // of the calls that are under no other limits
 	head     *flow           // that whose call is next; nil if there is none that its key allows
@@ -58,6 +59,7 @@ func (l *line) init(own *flow, limits limits, c config, base timebase, pool *cal
 	l.pool = pool
 	l.time = timeline{timebase: base}
 	l.limits = limits
+	l.pacing, _ = l.pacer().(*scheduler.GCRA)
 	l.inFlight.Store(limits.places.most)
 	l.unused.until = base.epoch
 	l.first = own

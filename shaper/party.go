@@ -12,12 +12,24 @@ type party struct {
 	life    lifecycle
 }
 
-// newFlow returns a flow for keys of a class in the line of an account.
-func (p *party) newFlow(account *line, c *rateClass, more []scheduler.Scheduler, rule *classRule) *flow {
-	limits := newLimits(c.pacer(), more, 0)
-	f := &flow{line: account, own: &limits, party: p}
+// A guest is a flow in the line of an account, with its limits: in one piece, as there may be
+// many.
+type guest struct {
+	flow   flow
+	limits limits
+	gcra   scheduler.GCRA // what the limits are, as a rule
+}
+
+// init makes it a flow for keys of a class.
+func (p *party) init(g *guest, account *line, c *rateClass, more []scheduler.Scheduler, rule *classRule) *flow {
+	g.gcra = *c.fresh
+	if g.limits = (limits{sched: &g.gcra, gcra: &g.gcra, terms: c.terms}); len(more) > 0 {
+		g.limits = newLimits(&g.gcra, more, 0)
+	}
+	f := &g.flow
+	*f = flow{line: account, own: &g.limits, party: p}
 	f.weight, f.calls.rule = 1, rule
-	if changing, ok := limits.sched.(scheduler.Notifier); ok {
+	if changing, ok := f.own.sched.(scheduler.Notifier); ok {
 		changing.Notify(f.notified)
 	}
 	return f

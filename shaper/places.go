@@ -100,7 +100,9 @@ func (f *flow) maxInFlight() int64 {
 }
 
 func (f *flow) setPlacesLocked(most int64) {
-	f.limits().places.most = most
+	if limits := f.limits(); limits.places.most != most {
+		limits.mine().places.most = most
+	}
 	if f.own == nil {
 		f.line.inFlight.Store(most)
 	}
@@ -115,7 +117,7 @@ func (f *flow) boundPlaces(most int64) {
 	l.passLocked(now)
 	f.setPlacesLocked(most)
 	if full && limits.places.free() {
-		limits.places.freedAt = now
+		limits.mine().places.freedAt = now
 	}
 	f.changedLocked(now)
 }

@@ -52,15 +52,15 @@ func (s *Shaper) CanScale() error {
 		return err
 	}
 	if err := l.full.Validate(); err != nil {
-		return fmt.Errorf("shaper: a %T tells no rate to take a share of: %w", l.pacer, err)
+		return fmt.Errorf("shaper: a %T tells no rate to take a share of: %w", l.pacer(), err)
 	}
 	return nil
 }
 
 func (l *limits) rateSetter(full scheduler.Rate) (scheduler.RateSetter, error) {
-	pacer, ok := l.pacer.(scheduler.RateSetter)
+	pacer, ok := l.pacer().(scheduler.RateSetter)
 	if !ok {
-		return nil, fmt.Errorf("shaper: rate %v: the rate of a %T cannot be set", full, l.pacer)
+		return nil, fmt.Errorf("shaper: rate %v: the rate of a %T cannot be set", full, l.pacer())
 	}
 	return pacer, nil
 }
@@ -82,7 +82,7 @@ func (f *flow) setRateLocked(full scheduler.Rate, part share) error {
 			return fmt.Errorf("shaper: %w", err)
 		}
 	}
-	before := rateOf(limits.pacer)
+	before := rateOf(limits.pacer())
 	now := l.arriveLocked(l.time.since()) // what is due already leaves at the old rate
 	if limits.settle(now) && f.own == nil {
 		l.lag.end() // a caller that was late before has not come back since
@@ -90,7 +90,8 @@ func (f *flow) setRateLocked(full scheduler.Rate, part share) error {
 	if err := pacer.SetRate(now, r); err != nil {
 		return fmt.Errorf("shaper: %w", err)
 	}
-	limits.full, limits.share = full, part
+	terms := limits.mine()
+	terms.full, terms.share = full, part
 	if f.own == nil {
 		l.unused.turn(before, r)
 		l.repaceLocked()

@@ -24,7 +24,7 @@ func (l *line) shareLocked(f *flow, at time.Time, was keyState, m move) {
 	}
 }
 
-// shares returns what the fair sharing of the line knows of the flow.
+// shares returns where a key stands in the fair sharing of its line.
 func (f *flow) shares() *fair.Flow[flow] {
 	if f.tags == nil {
 		f.tags = &fair.Flow[flow]{Owner: f}
@@ -86,7 +86,7 @@ func (l *line) advanceLocked(t time.Time) {
 // repaceLocked tells the sharing how long a unit of the line takes.
 func (l *line) repaceLocked() {
 	if s := l.sharingLocked(); s != nil {
-		s.SetRate(rateOf(l.pacer))
+		s.SetRate(rateOf(l.pacer()))
 	}
 }
 
@@ -135,7 +135,7 @@ func (f *flow) settledLocked(epoch time.Time, since time.Duration) (again time.D
 		}
 	}
 	l.advanceLocked(epoch.Add(since))
-	if s := l.sharingLocked(); s == nil || s.Passed(f.shares()) {
+	if s := l.sharingLocked(); s == nil || f.tags == nil || s.Passed(f.tags) {
 		return 0, true
 	}
 	again = laterBy(since, time.Second)

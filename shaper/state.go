@@ -206,8 +206,8 @@ func (f *flow) restoreLocked(n snapshot, skew time.Duration) error {
 	}
 	load := loading{now: l.time.now(), shift: skew - l.time.skew()}
 	l.passLocked(load.now)
-	before := rateOf(limits.pacer)
-	_, settable := limits.pacer.(scheduler.RateSetter) // so it is the first schedule, and no All
+	before := rateOf(limits.pacer())
+	_, settable := limits.pacer().(scheduler.RateSetter) // so it is the first schedule, and no All
 	for i, limit := range schedules {
 		r, err := rateOf(limit), error(nil)
 		if i == 0 && settable && r != (scheduler.Rate{}) {
@@ -221,13 +221,14 @@ func (f *flow) restoreLocked(n snapshot, skew time.Duration) error {
 			return fmt.Errorf("shaper: state: %w", err)
 		}
 	}
-	limits.full, limits.share, limits.gate, limits.debt = n.full, n.share, n.gate, n.debt
-	if limits.gate.reopening {
-		limits.gate.openAt = limits.gate.openAt.Add(load.shift)
+	terms := limits.mine()
+	terms.full, terms.share, terms.gate, terms.debt = n.full, n.share, n.gate, n.debt
+	if terms.gate.reopening {
+		terms.gate.openAt = terms.gate.openAt.Add(load.shift)
 	}
 	limits.passed(load.now)
 	if f.own == nil {
-		l.unused.turn(before, rateOf(limits.pacer))
+		l.unused.turn(before, rateOf(limits.pacer()))
 		l.repaceLocked()
 		l.lag.end()
 	}

@@ -101,7 +101,7 @@ func (f *flow) stats() Stats {
 		InFlight:  l.places.taken,
 		Paused:    l.gate.paused,
 		LeftUnits: saturatingSum(l.counts.units, l.fast.units()),
-		Rate:      rateOf(l.pacer),
+		Rate:      rateOf(l.pacer()),
 	}
 	st.UnusedUnits = l.unused.tell(st.Rate)
 	l.eachLocked(func(f *flow) { st.Oldest = max(st.Oldest, f.oldestLocked(now)) })

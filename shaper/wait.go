@@ -237,7 +237,7 @@ func (f *flow) suitLocked(now time.Time, arrived time.Duration, a ask) (deadline
 	most := l.bounds
 	if p := f.party; p != nil {
 		most.maxDelay, most.maxBacklog = min(most.maxDelay, p.maxDelay), min(most.maxBacklog, p.maxBacklog)
-		if p.capacity > 0 && f.own.crowded(now, f.calls.len, p.capacity) {
+		if p.capacity > 0 && f.own.crowded(now, int(f.calls.len), p.capacity) {
 			return 0, ErrQueueFull
 		}
 	} else if l.keys == nil && l.crowded(now, l.len, l.capacity) {
