@@ -50,7 +50,7 @@ type headTimer struct {
 func (h *headTimer) set(head *call, wait time.Duration) {
 	var timer *time.Timer
 	if head != nil {
-		timer = head.timer
+		timer = head.timer()
 	}
 	if timer == nil {
 		if h.spare == nil {
@@ -66,7 +66,7 @@ func (h *headTimer) set(head *call, wait time.Duration) {
 }
 
 func (h *headTimer) forget(c *call) {
-	if c.timer != nil && h.armed == c.timer {
+	if timer := c.timer(); timer != nil && h.armed == timer {
 		h.stop()
 	}
 }

@@ -23,8 +23,8 @@ func (a *answers) add(f *flow, done func(error), err error) {
 // answerLocked gives a call its answer. It never blocks: a channel has room for one value,
 // and there is one answer.
 func (l *line) answerLocked(f *flow, c *call, refusal error) {
-	if c.ready == nil {
-		l.answers.add(f, c.done, refusal)
+	if done := c.done(); done != nil {
+		l.answers.add(f, done, refusal)
 		l.spare.put(c)
 		return
 	}
@@ -34,7 +34,7 @@ func (l *line) answerLocked(f *flow, c *call, refusal error) {
 		}
 		l.refusals[c] = refusal
 	}
-	c.ready <- struct{}{}
+	c.ready() <- struct{}{}
 }
 
 // tell is called with the lock and returns it.

@@ -7,31 +7,60 @@ import (
 	"time"
 )
 
-// A call waits in the line for its answer. Its ready channel gets exactly one
-// value for each time that the call is in the line, when it is taken out of it
-// with an answer; a caller that gives up takes the call out itself.
+// A call waits in the line for its answer. It gets exactly one for each time that it is in the
+// line, when it is taken out of it; a caller that gives up takes the call out itself.
 //
-// A call is small, as there may be many: 80 bytes, beside those of the channel.
+// A call is small, as there may be many: 72 bytes, beside those of the channel.
 type call struct {
 	prev, next *call
 	cost       int64
 	arrived    time.Duration // since the epoch
 	deadline   time.Duration // since the epoch, or noDeadline
 	mark       int64         // where it begins at the earliest; see package fair
-	ready      chan struct{} // nil: no caller waits
-
-	// done takes the answer where no caller waits for it.
-	done func(error)
-
-	// timer wakes the caller when it is head of the line and due. Only the head's is ever
-	// armed. Where something else is the alarm it is nil.
-	timer *time.Timer
+	caller     any           // told, woken or *timed
 
 	waiting bool // in the line
 	place   bool // it will be in flight
-	refused bool // the answer; set before ready gets its value
+	refused bool // the answer; set before a caller is woken
 	class   uint8
 	seq     uint32 // in the order of joining
+}
+
+// Whom a call is for.
+type (
+	told  func(error)   // takes the answer; no caller waits
+	woken chan struct{} // wakes the caller when there is an answer
+	// timed is woken, or its timer wakes it when it is head of the line and due. Only the
+	// head's is ever armed.
+	timed struct {
+		ready woken
+		timer *time.Timer
+	}
+)
+
+// done returns what is told the answer, nil if a caller waits for that.
+func (c *call) done() func(error) {
+	done, _ := c.caller.(told)
+	return done
+}
+
+// ready returns the channel of the caller that waits, nil if there is none.
+func (c *call) ready() woken {
+	switch caller := c.caller.(type) {
+	case woken:
+		return caller
+	case *timed:
+		return caller.ready
+	}
+	return nil
+}
+
+// timer returns the one of the call, nil where something else is the alarm.
+func (c *call) timer() *time.Timer {
+	if caller, ok := c.caller.(*timed); ok {
+		return caller.timer
+	}
+	return nil
 }
 
 const noDeadline = math.MaxInt64
@@ -42,10 +71,10 @@ func (c *call) before(other *call) bool { return int32(c.seq-other.seq) < 0 }
 
 // expired returns the channel of the call's timer.
 func (c *call) expired() <-chan time.Time {
-	if c.timer == nil {
-		return nil
+	if t := c.timer(); t != nil {
+		return t.C
 	}
-	return c.timer.C
+	return nil
 }
 
 // calls are those of a key, in the order in which they leave: a FIFO for each class, between
@@ -267,11 +296,12 @@ const frontOfLine = 1024
 func (s *callPool) take(ahead int) *call {
 	c, ok := s.calls.Get().(*call)
 	if !ok {
-		c = &call{ready: make(chan struct{}, 1)}
+		c = &call{caller: make(woken, 1)}
 	}
-	if c.timer == nil && s.timed && ahead < frontOfLine {
-		c.timer = time.NewTimer(0)
-		c.timer.Stop()
+	if s.timed && ahead < frontOfLine && c.timer() == nil {
+		t := &timed{c.ready(), time.NewTimer(0)}
+		t.timer.Stop()
+		c.caller = t
 	}
 	return c
 }
@@ -289,15 +319,15 @@ const mostSpare = 256
 func (s *spare) take(done func(error)) *call {
 	c := s.first
 	if c == nil {
-		return &call{done: done}
+		return &call{caller: told(done)}
 	}
-	s.first, c.next, c.done = c.next, nil, done
+	s.first, c.next, c.caller = c.next, nil, told(done)
 	s.len--
 	return c
 }
 
 func (s *spare) put(c *call) {
-	if c.done = nil; s.len < mostSpare {
+	if c.caller = nil; s.len < mostSpare {
 		c.next, s.first = s.first, c
 		s.len++
 	}

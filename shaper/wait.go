@@ -281,16 +281,17 @@ func (f *flow) refuseLocked(reason error, cost int64, class uint8, delay time.Du
 // await blocks until the call has its one answer, or done ends the wait.
 func (f *flow) await(ctx context.Context, done <-chan struct{}, t ticket) error {
 	c := t.call
+	ready := c.ready()
 	for {
 		select {
-		case <-c.ready:
+		case <-ready:
 			return f.answered(c)
 		case <-c.expired():
 			// The head is due. The pass answers this call and all others that
 			// are due, or arms the timer anew if the schedule has changed.
 			f.line.dispatch()
 			select {
-			case <-c.ready: // as a rule; asked apart, as that is cheap
+			case <-ready: // as a rule; asked apart, as that is cheap
 				return f.answered(c)
 			default:
 			}
@@ -299,7 +300,7 @@ func (f *flow) await(ctx context.Context, done <-chan struct{}, t ticket) error 
 				return ctx.Err()
 			}
 			// The answer came first, and it stands.
-			<-c.ready
+			<-ready
 			return f.answered(c)
 		}
 	}
@@ -333,7 +334,7 @@ func (f *flow) abandon(t ticket) bool {
 	c, now := t.call, l.time.now()
 	wasHead := l.head == f && f.calls.head == c
 	f.withdrawLocked(c, now)
-	if c.ready != nil {
+	if c.ready() != nil {
 		l.pool.put(c)
 	} else {
 		l.spare.put(c)
