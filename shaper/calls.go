@@ -16,7 +16,6 @@ type call struct {
 	cost       int64
 	arrived    time.Duration // since the epoch
 	deadline   time.Duration // since the epoch, or noDeadline
-	mark       int64         // where it begins at the earliest; see package fair
 	caller     any           // told, woken or *timed
 
 	waiting bool // in the line

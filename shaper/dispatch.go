@@ -46,7 +46,7 @@ func (l *line) dispatchLocked(now time.Time) {
 			first = false
 		}
 		f.removeLocked(c)
-		l.leftLocked(f, c.cost)
+		l.leftLocked(f)
 		l.placeLocked(f, now, left)
 		l.answerLocked(f, c, nil)
 	}

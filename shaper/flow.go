@@ -145,7 +145,7 @@ func (f *flow) backlogLocked(now, due time.Time, ahead, cost int64) time.Time {
 func (f *flow) pushLocked(c *call) {
 	l := f.line
 	l.seq++
-	c.seq, c.mark = l.seq, 0
+	c.seq = l.seq
 	f.calls.push(c)
 	l.len++
 	l.units += c.cost

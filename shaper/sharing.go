@@ -18,9 +18,9 @@ func (l *line) shareLocked(f *flow, at time.Time, was keyState, m move) {
 		l.advanceLocked(at)
 		s.Join(f.shares(), c.cost, f.calls.units, f.weight, uint64(c.seq))
 	case m == left:
-		s.Succeed(f.shares(), c.cost, f.calls.units-c.cost, f.weight, c.mark, uint64(c.seq))
+		s.Succeed(f.shares(), c.cost, uint64(c.seq))
 	default:
-		s.Replace(f.shares(), c.cost, f.calls.units-c.cost, f.weight, uint64(c.seq))
+		s.Replace(f.shares(), c.cost, f.calls.units, uint64(c.seq))
 	}
 }
 
@@ -49,10 +49,9 @@ func (l *line) behindLocked(f *flow, c *call, came bool) {
 	switch s := l.keys.fair; {
 	case s == nil || f.state != free:
 	case came:
-		c.mark = s.Mark(f.shares())
-		s.Grow(f.shares(), c.cost, f.weight)
+		s.Grow(f.shares(), c.cost)
 	default:
-		s.Shrink(f.shares(), c.cost, f.weight)
+		s.Shrink(f.shares(), c.cost)
 	}
 }
 
@@ -63,10 +62,10 @@ func (l *line) reopenedLocked(cost int64) {
 	}
 }
 
-// leftLocked notes in the sharing what a key's head, or a newcomer, has taken by leaving.
-func (l *line) leftLocked(f *flow, cost int64) {
+// leftLocked notes in the sharing what a key's head has taken by leaving.
+func (l *line) leftLocked(f *flow) {
 	if s := l.sharingLocked(); s != nil {
-		s.Left(f.shares(), cost)
+		s.Left(f.shares())
 	}
 }
 
@@ -102,7 +101,7 @@ func (l *line) passedByLocked(f *flow, cost int64) {
 	if s := l.sharingLocked(); s != nil {
 		l.seq++
 		s.Join(f.shares(), cost, cost, f.weight, uint64(l.seq))
-		s.Left(f.shares(), cost)
+		s.Left(f.shares())
 		s.Dry(f.shares(), true)
 	}
 }
@@ -113,11 +112,10 @@ func (f *flow) weighLocked(weight int64) {
 	if weight == 0 || weight == f.weight || f.weighted {
 		return
 	}
-	before := f.weight
 	f.weight = weight
-	if c := f.calls.head; c != nil {
+	if f.calls.head != nil {
 		f.line.keys.crowdLocked(f)
-		f.line.keys.fair.Reweigh(f.shares(), before, weight, f.calls.units-c.cost)
+		f.line.keys.fair.Reweigh(f.shares(), weight)
 	}
 }
 

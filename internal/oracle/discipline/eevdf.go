@@ -42,6 +42,15 @@ func (e EEVDF) New(l *Line) Rule {
 	return &e
 }
 
+// V returns the fluid's virtual time.
+func (e *EEVDF) V() *big.Rat { return e.v }
+
+// Tags returns those of a key's head, and false if it has none that may leave.
+func (e *EEVDF) Tags(k *Key) (s, f *big.Rat, ok bool) {
+	t := &e.tags[k.ID]
+	return t.s, t.f, t.seated
+}
+
 // Joined is told of a new call.
 func (e *EEVDF) Joined(c *Call) {
 	k := c.Key
@@ -76,6 +85,7 @@ func (e *EEVDF) Gone(c *Call, wasHead bool) {
 		e.reseat(c.Key, c)
 	}
 	e.empty()
+	e.settle()
 }
 
 // Left is told of a departure.
@@ -155,6 +165,7 @@ func (e *EEVDF) Blocked(k *Key) {
 		return
 	}
 	t.chain, t.seated, t.floor = t.s, false, nil
+	e.settle()
 }
 
 // Unblocked is told that they allow it.

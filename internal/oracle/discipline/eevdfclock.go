@@ -1,6 +1,9 @@
 package discipline
 
-import "math/big"
+import (
+	"math/big"
+	"slices"
+)
 
 // paying is a stretch of V in which a key counts with this weight. There is more than one
 // if a key had the account to itself and V is far behind its calls.
@@ -8,17 +11,29 @@ type paying struct{ until, weight *big.Rat }
 
 // Elapsed lets V run on.
 func (e *EEVDF) Elapsed(units *big.Rat) {
-	if e.StepClock {
+	paid := least(units, e.unpaid)
+	e.unpaid = new(big.Rat).Sub(e.unpaid, paid)
+	switch {
+	case e.StepClock:
 		return
-	}
-	if e.DebtClock {
-		paid := least(units, e.unpaid)
-		e.unpaid = new(big.Rat).Sub(e.unpaid, paid)
+	case e.DebtClock:
 		e.run(paid)
 		return
 	}
 	unused := e.run(new(big.Rat).Add(e.unused, units))
 	e.unused = least(unused, big.NewRat(e.line.Burst, 1))
+	e.settle()
+}
+
+// settle has V pass all tags when no key has a call that may leave and all that left is paid. If
+// the fluid is behind then, it has served calls in vain that went without leaving.
+func (e *EEVDF) settle() {
+	if e.unpaid.Sign() > 0 || slices.ContainsFunc(e.line.Keys, (*Key).Free) {
+		return
+	}
+	for i := range e.tags {
+		e.v = latest(e.v, e.tags[i].chain)
+	}
 }
 
 // Held takes what stands unused from the fluid, too.
@@ -40,11 +55,12 @@ func (e *EEVDF) owes(t *tags) *big.Rat {
 // Reopened lets the fluid catch up with the first call behind a hold.
 func (e *EEVDF) Reopened(cost int64) {
 	behind := big.NewRat(min(cost, e.line.Burst), 1)
+	e.unpaid = latest(e.unpaid, big.NewRat(max(e.line.Burst-cost, 0), 1))
 	for _, k := range e.line.Keys {
 		behind.Sub(behind, e.ahead(k))
 	}
 	if behind.Sign() > 0 {
-		e.unused = least(behind.Add(behind, e.unused), big.NewRat(e.line.Burst, 1))
+		e.unused = e.run(least(behind.Add(behind, e.unused), big.NewRat(e.line.Burst, 1)))
 	}
 }
 

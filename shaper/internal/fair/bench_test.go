@@ -23,8 +23,8 @@ func BenchmarkDeparture(b *testing.B) {
 		now += time.Microsecond
 		s.Advance(now, true)
 		f := s.First()
-		s.Left(f, 1)
+		s.Left(f)
 		order++
-		s.Succeed(f, 1, 1<<30, 1, 0, order)
+		s.Succeed(f, 1, order)
 	}
 }

@@ -20,9 +20,7 @@ func TestFluid(t *testing.T) {
 	worst := 0.0
 	trial.Run(t, 100, func(t *testing.T, rng *rand.Rand) {
 		s := discipline.NewScript(rng)
-		if s.Cancels > 0 || s.Blocks > 0 || s.Limits > 0 {
-			s.Weights = 0 // together with these a new weight may make a call later
-		}
+		s.Charges = 0
 		late := s.Play(newRule)
 		worst = max(worst, late)
 		require.LessOrEqual(t, late, discipline.Largest+0.01, "%+v", s)
@@ -36,7 +34,6 @@ type rule struct {
 	now   time.Duration
 	flows []*flow
 	order uint64
-	marks map[*discipline.Call]int64
 	seq   map[*discipline.Call]uint64
 }
 
@@ -48,7 +45,7 @@ type flow struct {
 }
 
 func newRule(l *discipline.Line) discipline.Rule {
-	r := &rule{Sharing: fair.New[discipline.Key](l.Burst), marks: map[*discipline.Call]int64{}, seq: map[*discipline.Call]uint64{}}
+	r := &rule{Sharing: fair.New[discipline.Key](l.Burst), seq: map[*discipline.Call]uint64{}}
 	r.SetRate(scheduler.PerSecond(1))
 	for _, k := range l.Keys {
 		r.flows = append(r.flows, &flow{tags: fair.Flow[discipline.Key]{Owner: k}, key: k, weight: k.Weight})
@@ -91,10 +88,9 @@ func (r *rule) Joined(c *discipline.Call) {
 	case !f.joined:
 		r.join(f)
 	case f.key.Head() == c:
-		r.Replace(&f.tags, c.Cost, f.units()-c.Cost, f.weight, r.seq[c])
+		r.Replace(&f.tags, c.Cost, f.units(), r.seq[c])
 	default:
-		r.marks[c] = r.Mark(&f.tags)
-		r.Grow(&f.tags, c.Cost, f.weight)
+		r.Grow(&f.tags, c.Cost)
 	}
 }
 
@@ -106,9 +102,9 @@ func (r *rule) Gone(c *discipline.Call, wasHead bool) {
 		r.dry(f, false)
 	case wasHead:
 		head := f.key.Head()
-		r.Replace(&f.tags, head.Cost, f.units()-head.Cost, f.weight, r.seq[head])
+		r.Replace(&f.tags, head.Cost, f.units(), r.seq[head])
 	default:
-		r.Shrink(&f.tags, c.Cost, f.weight)
+		r.Shrink(&f.tags, c.Cost)
 	}
 }
 
@@ -119,9 +115,9 @@ func (r *rule) dry(f *flow, left bool) {
 
 func (r *rule) Left(c *discipline.Call) {
 	f := r.of(c.Key)
-	r.Sharing.Left(&f.tags, c.Cost)
+	r.Sharing.Left(&f.tags)
 	if next := f.key.Head(); next != nil {
-		r.Succeed(&f.tags, next.Cost, f.units()-next.Cost, f.weight, r.marks[next], r.seq[next])
+		r.Succeed(&f.tags, next.Cost, r.seq[next])
 	} else {
 		r.dry(f, true)
 	}
@@ -143,11 +139,8 @@ func (r *rule) Unblocked(k *discipline.Key) {
 
 func (r *rule) Reweighed(k *discipline.Key) {
 	f := r.of(k)
-	before := f.weight
 	f.weight = k.Weight
-	if f.joined {
-		r.Reweigh(&f.tags, before, f.weight, f.units()-k.Head().Cost)
-	}
+	r.Reweigh(&f.tags, f.weight)
 }
 
 func (r *rule) Next() *discipline.Key {

@@ -29,33 +29,6 @@ const (
 	far = 1 << 60
 )
 
-// A Flow is the calls of one owner. The zero Flow but for its Owner has none.
-//
-// Its head sits on a seat: S, a weight, and an F that no call on the seat goes below. A call
-// that takes the place of a head that went without leaving takes its seat.
-type Flow[O any] struct {
-	Owner *O
-
-	start  int64 // S of the head
-	end    int64 // where the next call begins at the earliest
-	finish int64 // F of the head
-	last   int64 // where the fluid ends with all its calls, whether they have left or not
-	leaves int64 // when its weight in the sum is looked at: no later than it changes
-
-	weight int64  // in the sum
-	seat   int64  // of the head, or of the call before it
-	behind int64  // of the calls behind the head
-	before []span // of the calls before the head, if they weighed otherwise and V is there
-	order  uint64 // of the head, among equals
-	queued int32  // where it is in begun or later
-	inSum  int32  // where it is in served, 0 if it is not in the sum
-	waits  bool   // it has a head
-	begun  bool   // V has reached S of the head
-}
-
-// A span is a part of V, up to until, in which a flow counts with a weight.
-type span struct{ until, weight int64 }
-
 // A Sharing is the virtual time and the flows that it knows. It pays for departures at once,
 // until SetRate tells how long that takes.
 type Sharing[O any] struct {
@@ -106,11 +79,12 @@ func (s *Sharing[O]) SetRate(r scheduler.Rate) {
 // lost then.
 func (s *Sharing[O]) Advance(now time.Duration, running bool) {
 	if now > s.now {
-		passed := now - s.now
+		worth := s.service(now - s.now)
 		s.now = now
 		if running {
-			s.pass(s.service(passed))
+			s.pass(worth)
 		} else {
+			s.owed -= min(worth, s.owed)
 			s.tokens = 0
 		}
 	}
@@ -172,70 +146,19 @@ func (s *Sharing[O]) Reopened(cost int64) {
 		s.tokens = min(s.tokens+behind, s.burst)
 	}
 	s.owed = max(s.owed, s.burst-offered)
+	s.run()
 }
 
-// ahead returns how much the fluid has served that has not left, less what has left that it
-// has not served.
-func (s *Sharing[O]) ahead() (parts int64) {
-	for _, h := range []*pq.Queue[Flow[O]]{s.begun, s.later} {
-		for f := range h.Each {
-			parts += s.servedOf(f) - s.owedOf(f, f.start)
-		}
-	}
-	for f := range s.served.Each {
-		if !f.waits {
-			parts -= s.owedOf(f, f.last)
-		}
-	}
-	return parts
-}
-
-// stretch returns the weight with which the fluid serves a flow at V, and until when.
-func (s *Sharing[O]) stretch(f *Flow[O]) (weight, until int64) {
-	for len(f.before) > 0 && f.before[0].until <= s.v {
-		f.before = f.before[1:]
-	}
-	switch {
-	case len(f.before) > 0:
-		return f.before[0].weight, f.before[0].until
-	case s.v < f.end && f.seat != f.behind:
-		return f.seat, f.end
-	}
-	return f.behind, f.last
-}
-
-// weigh has a flow be in the sum with the weight that it has at V, or not at all.
-func (s *Sharing[O]) weigh(f *Flow[O]) {
-	weight, until := s.stretch(f)
-	in := f.inSum > 0
-	switch {
-	case until > s.v && in:
-		s.sum += weight - f.weight
-		f.weight, f.leaves = weight, until
-		s.served.Put(f, until)
-	case until > s.v:
-		s.sum += weight
-		f.weight, f.leaves = weight, until
-		s.served.Put(f, until)
-	case in:
-		s.leaveSum(f)
+// owe is for units that have left.
+func (s *Sharing[O]) owe(cost int64) {
+	s.owed = min(s.owed, far) + parts(cost)
+	if s.units == 0 {
+		s.pass(s.owed)
 	}
 }
 
-// retire looks at the flows of which V has reached the end of a stretch.
-func (s *Sharing[O]) retire() {
-	for f := s.served.First(); f != nil && f.leaves <= s.v; f = s.served.First() {
-		s.weigh(f)
-	}
-}
-
-func (s *Sharing[O]) leaveSum(f *Flow[O]) {
-	s.sum -= f.weight
-	s.served.Remove(f)
-	if s.sum == 0 {
-		s.pending = 0
-	}
-}
+// waste is for what the fluid was served in vain: as much may still leave.
+func (s *Sharing[O]) waste(parts int64) { s.slack = min(s.slack+max(parts, 0), far) }
 
 // settle counts from the beginning when nothing waits and all is paid: what V has not reached
 // yet are but fractions.
@@ -250,31 +173,5 @@ func (s *Sharing[O]) settle() {
 		f := s.served.First()
 		s.v = max(s.v, f.last)
 		s.leaveSum(f)
-	}
-}
-
-// rebase has V be 0, and all tags less by as much.
-func (s *Sharing[O]) rebase() {
-	by := s.v
-	s.v = 0
-	s.served.Shift(-by)
-	for _, h := range []*pq.Queue[Flow[O]]{s.begun, s.later} {
-		h.Shift(-by)
-		for f := range h.Each {
-			f.start, f.end, f.finish, f.last, f.leaves = f.start-by, f.end-by, f.finish-by, f.last-by, f.leaves-by
-			f.rebaseSpans(by)
-		}
-	}
-	for f := range s.served.Each {
-		if !f.waits {
-			f.end, f.last, f.leaves = f.end-by, f.last-by, f.leaves-by
-			f.rebaseSpans(by)
-		}
-	}
-}
-
-func (f *Flow[O]) rebaseSpans(by int64) {
-	for i := range f.before {
-		f.before[i].until -= by
 	}
 }
