@@ -24,7 +24,7 @@ import (
 func TestFluid(t *testing.T) {
 	worst := new(big.Rat)
 	trial.Bubble(t, 150, func(t *testing.T, rng *rand.Rand) {
-		f := newFluidRun(t, rng)
+		f := newFluidRun(t, rng, someOf(rng))
 		f.play()
 		if f.worst.Cmp(worst) > 0 {
 			worst = f.worst
@@ -36,6 +36,20 @@ func TestFluid(t *testing.T) {
 	t.Logf("at worst %s units late", worst.FloatString(3))
 }
 
+// features are what may happen in a run, beside calls.
+type features struct {
+	Limits, Cancels, Weights, KeyHolds, Holds, Charges, Rates bool
+}
+
+func someOf(rng *rand.Rand) (some features) {
+	for _, on := range []*bool{
+		&some.Limits, &some.Cancels, &some.Weights, &some.KeyHolds, &some.Holds, &some.Rates,
+	} {
+		*on = rng.IntN(2) == 0
+	}
+	return some
+}
+
 // A fluidRun lets the same happen to an account with weighted keys and to the fluid.
 type fluidRun struct {
 	t       *testing.T
@@ -43,34 +57,52 @@ type fluidRun struct {
 	start   time.Time
 	account *shaper.Shaper
 	group   *shaper.Group[int]
-	weights []int
 	largest int64
 	about   string
-	rates   bool // the rate of the account changes
+	features
 
-	mu    sync.Mutex
-	fluid *oracle.Fluid
-	keys  []*oracle.FluidKey
-	worst *big.Rat
+	mu      sync.Mutex
+	fluid   *oracle.Fluid
+	weights []int
+	keys    []*fluidKey
+	worst   *big.Rat
 }
 
-func newFluidRun(t *testing.T, rng *rand.Rand) *fluidRun {
-	f := &fluidRun{t: t, rng: rng, start: time.Now(), worst: new(big.Rat), largest: 1 + rng.Int64N(5)}
-	f.rates = rng.IntN(2) == 0
+func newFluidRun(t *testing.T, rng *rand.Rand, some features) *fluidRun {
+	f := &fluidRun{t: t, rng: rng, start: time.Now(), worst: new(big.Rat), largest: 1 + rng.Int64N(5), features: some}
 	burst := []int{1, 2, 5, 20}[rng.IntN(4)]
 	f.account = newShaper(t, scheduler.PerSecond(10), shaper.WithBurst(burst), shaper.WithQueue(100_000), shaper.WithTolerance(0))
 	f.fluid = oracle.NewFluid(oracle.Instant(int64(100*ms)), int64(burst))
+	rate, burstOfKey := scheduler.Unlimited, 1
+	interval := time.Duration(100+rng.IntN(1500)) * ms
+	if f.Limits {
+		rate, burstOfKey = scheduler.Per(1, interval), 1+rng.IntN(6)
+	} else {
+		interval = 0
+	}
 	most := 1 + rng.IntN(6)
 	for range 2 + rng.IntN(10) {
 		f.weights = append(f.weights, 1+rng.IntN(most))
-		f.keys = append(f.keys, f.fluid.NewKey(int64(f.weights[len(f.weights)-1])))
+		f.keys = append(f.keys, &fluidKey{
+			FluidKey: f.fluid.NewKey(int64(f.weights[len(f.weights)-1])),
+			limit:    oracle.GCRA{T: at(interval), Burst: int64(burstOfKey)},
+		})
+	}
+	opts := []shaper.Option{shaper.Under(f.account), shaper.WithTolerance(0), shaper.WithWeights(f.weigh)}
+	if f.Limits {
+		opts = append(opts, shaper.WithBurst(burstOfKey))
 	}
 	var err error
-	f.group, err = shaper.NewGroup[int](scheduler.Unlimited, shaper.Under(f.account), shaper.WithTolerance(0),
-		shaper.WithWeights(func(key int) int { return f.weights[key] }))
+	f.group, err = shaper.NewGroup[int](rate, opts...)
 	require.NoError(t, err)
-	f.about = fmt.Sprintf("burst %d, weights %v, rates change: %v", burst, f.weights, f.rates)
+	f.about = fmt.Sprintf("burst %d, weights %v, a unit of a key each %v, burst %d, %+v", burst, f.weights, interval, burstOfKey, some)
 	return f
+}
+
+func (f *fluidRun) weigh(key int) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.weights[key]
 }
 
 func (f *fluidRun) now() time.Duration { return time.Since(f.start) }
@@ -83,16 +115,34 @@ func (f *fluidRun) play() {
 			pass(time.Duration(1+f.rng.IntN(250)) * ms)
 		}
 		key := f.rng.IntN(len(f.keys))
-		switch f.rng.IntN(12) {
+		switch f.rng.IntN(14) {
 		default:
 			for range 1 + f.rng.IntN(3) {
 				f.enqueue(key)
 			}
 		case 0:
-			if f.rates && f.rng.IntN(3) == 0 {
-				interval := time.Duration(20+f.rng.IntN(200)) * ms
-				f.locked(func(now time.Duration) { f.fluid.SetInterval(at(now), at(interval)) })
-				require.NoError(f.t, f.account.SetRate(scheduler.Per(1, interval)))
+			if f.Rates && f.rng.IntN(3) == 0 {
+				f.setRate(time.Duration(20+f.rng.IntN(200)) * ms)
+			}
+		case 1:
+			if f.Cancels {
+				f.cancel(key)
+			}
+		case 2:
+			if f.Weights {
+				f.reweigh(key, 1+f.rng.IntN(6))
+			}
+		case 3:
+			if f.KeyHolds {
+				f.holdKey(key, time.Duration(1+f.rng.IntN(3000))*ms)
+			}
+		case 4:
+			if f.Holds && f.rng.IntN(3) == 0 {
+				f.hold(time.Duration(1+f.rng.IntN(3000)) * ms)
+			}
+		case 5:
+			if f.Charges {
+				f.charge(key, 1+f.rng.Int64N(f.largest))
 			}
 		}
 		synctest.Wait()
@@ -100,28 +150,4 @@ func (f *fluidRun) play() {
 	pass(time.Hour)
 	require.Zero(f.t, f.account.Stats().Waiting)
 	assert.LessOrEqual(f.t, f.group.Len(), len(f.weights))
-}
-
-func (f *fluidRun) locked(do func(now time.Duration)) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	do(f.now())
-}
-
-func (f *fluidRun) enqueue(key int) {
-	k, cost := f.keys[key], 1+f.rng.Int64N(f.largest)
-	var call *oracle.FluidCall
-	f.locked(func(now time.Duration) { call = f.fluid.Arrive(at(now), k, cost, 0) })
-	_, err := f.group.Enqueue(key, shaper.Call{Cost: int(cost)}, func(err error) {
-		if err == nil {
-			f.locked(func(now time.Duration) { f.left(call, now) })
-		}
-	})
-	require.NoError(f.t, err)
-}
-
-func (f *fluidRun) left(call *oracle.FluidCall, now time.Duration) {
-	if late := f.fluid.Leave(at(now), call); late.Cmp(f.worst) > 0 {
-		f.worst = late
-	}
 }

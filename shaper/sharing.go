@@ -15,7 +15,9 @@ func (l *line) shareLocked(f *flow, at time.Time, was keyState, m move) {
 		s.Dry(f.shares(), m == left)
 	case f.state != free:
 	case was != free:
-		l.advanceLocked(at)
+		if s.Before(at.Sub(l.time.epoch)) { // keys that become free at one instant share what is there then
+			l.advanceLocked(at)
+		}
 		s.Join(f.shares(), c.cost, f.calls.units, f.weight, uint64(c.seq))
 	case m == left:
 		s.Succeed(f.shares(), c.cost, uint64(c.seq))
@@ -71,15 +73,19 @@ func (l *line) leftLocked(f *flow) {
 
 // advanceLocked has the fluid sharing run on until t. It stands still while the line is held.
 func (l *line) advanceLocked(t time.Time) {
-	s, at := l.sharingLocked(), t.Sub(l.time.epoch)
-	switch {
-	case s == nil:
-	case l.gate.paused:
-		s.Advance(at, false)
-	default:
-		s.Advance(min(at, l.gate.openAt.Sub(l.time.epoch)), false)
-		s.Advance(at, true)
+	s := l.sharingLocked()
+	if s == nil {
+		return
 	}
+	at, opens := t.Sub(l.time.epoch), l.gate.openAt.Sub(l.time.epoch)
+	if l.gate.paused {
+		s.Stand(at)
+		return
+	}
+	if s.Before(opens) {
+		s.Stand(min(at, opens))
+	}
+	s.Advance(at)
 }
 
 // repaceLocked tells the sharing how long a unit of the line takes.

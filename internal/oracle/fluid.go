@@ -23,23 +23,27 @@ type Fluid struct {
 	Classes  int      // how many there are; 0 is 1
 	Overtake *big.Rat // how much later a call may come than one of the next class and leave before it
 
-	interval *big.Rat // T
-	burst    *big.Rat
-	tokens   *big.Rat // what the bucket holds
-	openAt   *big.Rat // the account is held until then
-	reopened bool     // nothing has left since a hold
-	now      *big.Rat
-	clock    *big.Rat // units that the account could have served by now, one in T, but for the burst
-	level    *big.Rat // units served for each unit of weight
-	charged  *big.Rat // units of charges so far
-	keys     []*FluidKey
-	made     int
+	interval   *big.Rat // T
+	burst      *big.Rat
+	tokens     *big.Rat // what the bucket holds
+	openAt     *big.Rat // the account is held until then
+	reopened   bool     // nothing has left since a hold
+	unpaid     *big.Rat // what has left and time has not paid: the account's bucket holds burst less that
+	unpaidThen *big.Rat // when the account opened
+	lost       *big.Rat // what a hold has kept from the fluid, and not from the account
+	now        *big.Rat
+	clock      *big.Rat // units that the account could have served by now, one in T, but for the burst
+	level      *big.Rat // units served for each unit of weight
+	charged    *big.Rat // units of charges so far
+	keys       []*FluidKey
+	made       int
 }
 
 // NewFluid returns a fluid at instant 0 whose bucket is full.
 func NewFluid(interval *big.Rat, burst int64) *Fluid {
 	return &Fluid{
 		interval: interval, burst: Instant(burst), tokens: Instant(burst), openAt: new(big.Rat),
+		unpaid: new(big.Rat), unpaidThen: new(big.Rat), lost: new(big.Rat),
 		now: new(big.Rat), clock: new(big.Rat), level: new(big.Rat), charged: new(big.Rat),
 	}
 }
@@ -92,10 +96,12 @@ func (f *Fluid) Block(t *big.Rat, k *FluidKey) {
 	k.runDry()
 }
 
-// Unblock says that the key's own limits allow its head from t on.
-func (f *Fluid) Unblock(t *big.Rat, k *FluidKey) {
+// Unblock says that the own limits of these keys allow their heads from t on.
+func (f *Fluid) Unblock(t *big.Rat, keys ...*FluidKey) {
 	f.Advance(t)
-	k.blocked = false
+	for _, k := range keys {
+		k.blocked = false
+	}
 }
 
 // SetWeight gives the key a weight at t, from the call after its head on.
@@ -123,11 +129,12 @@ func (f *Fluid) SetInterval(t, interval *big.Rat) {
 }
 
 // Hold lets the fluid stand still from t until the given instant, and the clock that
-// measures lateness with it. What the bucket held is lost.
+// measures lateness with it. What the account gains or loses by the hold is told when the
+// next call leaves: then the fluid gains or loses as much.
 func (f *Fluid) Hold(t, until *big.Rat) {
 	f.Advance(t)
-	f.openAt, f.reopened = latest(f.openAt, until), true
-	f.tokens = new(big.Rat)
+	f.openAt, f.reopened, f.unpaidThen = latest(f.openAt, until), true, f.unpaid
+	f.lost, f.tokens = sum(f.lost, f.tokens), new(big.Rat)
 }
 
 // Charge says at t that the key used units without asking. They count as a call of the
@@ -136,6 +143,7 @@ func (f *Fluid) Hold(t, until *big.Rat) {
 // bound: charges that no rule asked for can make calls later by more than it.
 func (f *Fluid) Charge(t *big.Rat, k *FluidKey, cost int64) {
 	f.Advance(t)
+	f.depart(cost)
 	units := Instant(cost)
 	k.left, k.owed, f.charged = sum(k.left, units), sum(k.owed, units), sum(f.charged, units)
 	for i := range k.later {
@@ -151,31 +159,38 @@ func (f *Fluid) Leave(t *big.Rat, c *FluidCall) *big.Rat {
 	k := c.Key
 	var late *big.Rat
 	f.change(k, func() {
+		f.depart(c.Cost)
 		k.left = sum(k.left, Instant(c.Cost))
-		f.reopen(c.Cost)
 		late = f.late(k)
 		c.remove()
 	})
 	return late
 }
 
-// reopen lets the fluid catch up with the first call that leaves behind a hold: the account
-// gave it units that it had not held back for the fluid.
-func (f *Fluid) reopen(cost int64) {
-	if !f.reopened {
-		return
+// depart is for units that leave: the account owes them. The first behind a hold find a
+// bucket that held no more than they need when the account opened.
+func (f *Fluid) depart(cost int64) {
+	if f.reopened && f.now.Cmp(f.openAt) >= 0 {
+		f.reopened = false
+		bound := less(f.burst, earliest(f.burst, Instant(cost)))
+		forfeited := latest(new(big.Rat), less(bound, f.unpaidThen))
+		f.tokens = sum(f.tokens, less(f.lost, forfeited)) // below 0: it has served more than the account will
+		f.lost = new(big.Rat)
+		f.unpaid = latest(f.unpaid, less(bound, over(less(f.now, f.openAt), f.interval)))
+		most := less(f.burst, f.unpaid) // the fluid is never ahead of the account
+		for _, k := range f.keys {
+			most.Add(most, less(k.left, k.service))
+		}
+		f.tokens = earliest(f.tokens, most)
 	}
-	f.reopened = false
-	behind := new(big.Rat)
-	for _, k := range f.keys {
-		behind.Add(behind, less(k.left, k.service))
-	}
-	if debt := less(Instant(cost), f.burst); debt.Sign() > 0 {
-		behind.Sub(behind, debt) // what a cost above the burst owes
-	}
-	if behind.Sign() > 0 {
-		f.tokens = earliest(f.burst, sum(f.tokens, behind))
-	}
+	f.unpaid = sum(f.unpaid, Instant(cost))
+}
+
+// pay lets time until t pay for what has left. It returns how much that was.
+func (f *Fluid) pay(t *big.Rat) *big.Rat {
+	paid := earliest(f.unpaid, latest(new(big.Rat), over(less(t, f.now), f.interval)))
+	f.unpaid = less(f.unpaid, paid)
+	return paid
 }
 
 // late returns how late it is for the call of a key that left last.

@@ -5,7 +5,17 @@ import "math/big"
 // Advance lets the fluid run until t.
 func (f *Fluid) Advance(t *big.Rat) {
 	if f.now.Cmp(f.openAt) < 0 {
-		f.now = latest(f.now, earliest(t, f.openAt))
+		until := latest(f.now, earliest(t, f.openAt))
+		f.lost = sum(f.lost, f.pay(until))
+		f.now, f.unpaidThen = until, f.unpaid
+	}
+	f.pay(latest(f.now, t))
+	if f.tokens.Sign() < 0 {
+		units := earliest(less(new(big.Rat), f.tokens), over(latest(new(big.Rat), less(t, f.now)), f.interval))
+		f.tokens, f.clock, f.now = sum(f.tokens, units), sum(f.clock, units), sum(f.now, times(units, f.interval))
+		if f.tokens.Sign() < 0 {
+			return
+		}
 	}
 	for {
 		// What the bucket holds is served at once, and then what comes in.

@@ -30,12 +30,14 @@ type EEVDF struct {
 	v      *big.Rat
 	unused *big.Rat // what the fluid's own bucket holds
 	unpaid *big.Rat // what has left and is not paid
+	hold   hold
 	tags   []tags
 }
 
 // New returns the rule for a line.
 func (e EEVDF) New(l *Line) Rule {
 	e.line, e.v, e.unused, e.unpaid = l, new(big.Rat), big.NewRat(l.Burst, 1), new(big.Rat)
+	e.hold = hold{new(big.Rat), new(big.Rat), new(big.Rat)}
 	for _, k := range l.Keys {
 		e.tags = append(e.tags, tags{named: big.NewRat(k.Weight, 1), chain: new(big.Rat), entered: map[*Call]*big.Rat{}})
 	}
@@ -85,7 +87,6 @@ func (e *EEVDF) Gone(c *Call, wasHead bool) {
 		e.reseat(c.Key, c)
 	}
 	e.empty()
-	e.settle()
 }
 
 // Left is told of a departure.
@@ -165,7 +166,6 @@ func (e *EEVDF) Blocked(k *Key) {
 		return
 	}
 	t.chain, t.seated, t.floor = t.s, false, nil
-	e.settle()
 }
 
 // Unblocked is told that they allow it.

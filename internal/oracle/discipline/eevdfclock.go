@@ -1,9 +1,6 @@
 package discipline
 
-import (
-	"math/big"
-	"slices"
-)
+import "math/big"
 
 // paying is a stretch of V in which a key counts with this weight. There is more than one
 // if a key had the account to itself and V is far behind its calls.
@@ -13,6 +10,7 @@ type paying struct{ until, weight *big.Rat }
 func (e *EEVDF) Elapsed(units *big.Rat) {
 	paid := least(units, e.unpaid)
 	e.unpaid = new(big.Rat).Sub(e.unpaid, paid)
+	e.hold.since = new(big.Rat).Add(e.hold.since, units)
 	switch {
 	case e.StepClock:
 		return
@@ -22,22 +20,23 @@ func (e *EEVDF) Elapsed(units *big.Rat) {
 	}
 	unused := e.run(new(big.Rat).Add(e.unused, units))
 	e.unused = least(unused, big.NewRat(e.line.Burst, 1))
-	e.settle()
 }
 
-// settle has V pass all tags when no key has a call that may leave and all that left is paid. If
-// the fluid is behind then, it has served calls in vain that went without leaving.
-func (e *EEVDF) settle() {
-	if e.unpaid.Sign() > 0 || slices.ContainsFunc(e.line.Keys, (*Key).Free) {
-		return
-	}
-	for i := range e.tags {
-		e.v = latest(e.v, e.tags[i].chain)
-	}
+// hold is what a hold does, until a call leaves behind it.
+type hold struct {
+	lost   *big.Rat // what it has kept from the fluid, and not from the account
+	unpaid *big.Rat // when it ended
+	since  *big.Rat // units that have come since
 }
 
-// Held takes what stands unused from the fluid, too.
-func (e *EEVDF) Held() { e.unused = new(big.Rat) }
+// Stood lets the fluid stand still while the account is paid for what has left.
+func (e *EEVDF) Stood(units *big.Rat) {
+	paid := least(units, e.unpaid)
+	e.unpaid = new(big.Rat).Sub(e.unpaid, paid)
+	lost := new(big.Rat).Add(e.hold.lost, e.unused)
+	e.hold = hold{lost.Add(lost, paid), e.unpaid, new(big.Rat)}
+	e.unused = new(big.Rat)
+}
 
 // owes returns, as a negative number, what the fluid has still to serve of what left.
 func (e *EEVDF) owes(t *tags) *big.Rat {
@@ -52,16 +51,21 @@ func (e *EEVDF) owes(t *tags) *big.Rat {
 	return n
 }
 
-// Reopened lets the fluid catch up with the first call behind a hold.
+// Reopened gives the fluid what the account has gained by a hold, less what it forfeits.
 func (e *EEVDF) Reopened(cost int64) {
-	behind := big.NewRat(min(cost, e.line.Burst), 1)
-	e.unpaid = latest(e.unpaid, big.NewRat(max(e.line.Burst-cost, 0), 1))
+	bound := big.NewRat(e.line.Burst-min(cost, e.line.Burst), 1)
+	gain := new(big.Rat).Sub(bound, e.hold.unpaid)
+	if gain.Sign() < 0 {
+		gain = new(big.Rat)
+	}
+	e.unused = gain.Add(gain.Sub(e.hold.lost, gain), e.unused) // below 0: it has served more than the account will
+	e.unpaid = latest(e.unpaid, bound.Sub(bound, e.hold.since))
+	most := new(big.Rat).Sub(big.NewRat(e.line.Burst, 1), e.unpaid)
 	for _, k := range e.line.Keys {
-		behind.Sub(behind, e.ahead(k))
+		most.Sub(most, e.ahead(k))
 	}
-	if behind.Sign() > 0 {
-		e.unused = e.run(least(behind.Add(behind, e.unused), big.NewRat(e.line.Burst, 1)))
-	}
+	e.unused = e.run(least(e.unused, most))
+	e.hold = hold{new(big.Rat), new(big.Rat), new(big.Rat)}
 }
 
 // ahead returns how many units of a key the fluid has served that have not left.

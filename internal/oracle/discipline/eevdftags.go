@@ -123,6 +123,7 @@ func (e *EEVDF) finish(t *tags, c *Call) {
 func (e *EEVDF) reseat(k *Key, old *Call) {
 	t := &e.tags[k.ID]
 	served := e.served(t, old.Cost)
+	done := e.reached(t, old.Cost, k.Head().Cost)
 	if !e.NoFloor {
 		t.floor = t.f
 	}
@@ -133,8 +134,28 @@ func (e *EEVDF) reseat(k *Key, old *Call) {
 		return
 	}
 	t.next = nil
+	ended := served.Cmp(big.NewRat(k.Head().Cost, 1)) >= 0
 	e.goOn(k, served)
 	e.finish(t, k.Head())
+	if ended {
+		t.f = done
+		if t.floor != nil {
+			t.f = latest(done, t.floor)
+		}
+	}
+}
+
+// reached is the tag at which the fluid has served this many units since the seat of a head
+// of cost head began.
+func (e *EEVDF) reached(t *tags, head, units int64) *big.Rat {
+	if units <= head {
+		return e.after(t, units)
+	}
+	end := e.after(t, head)
+	if t.next != nil {
+		end = t.next
+	}
+	return t.anchor.through(end, t.level+head, t.level+units, t.named)
 }
 
 // goOn says that the fluid has served a key so many units since the seat of its head

@@ -47,8 +47,8 @@ func (k *Key) Head() *Call {
 // many units came into the account since the event before.
 type Rule interface {
 	Elapsed(units *big.Rat)
-	Held()               // the account is held, and what stands unused in it is lost
-	Reopened(cost int64) // a call of this cost is the first to leave after a hold
+	Stood(units *big.Rat) // the account is held, and so many units would have come
+	Reopened(cost int64)  // a call of this cost is the first to leave after a hold
 	Joined(c *Call)
 	Gone(c *Call, wasHead bool) // c went without leaving
 	Left(c *Call)
@@ -93,11 +93,11 @@ func NewLine(weights []int64, burst, overtake int64, rule func(*Line) Rule) *Lin
 func (l *Line) at() *big.Rat { return oracle.Instant(l.now) }
 
 func (l *Line) sync() {
-	if from := max(l.synced, l.openAt); l.now > from {
-		l.Rule.Elapsed(big.NewRat(l.now-from, tick))
-	} else {
-		l.Rule.Elapsed(new(big.Rat))
+	if until := min(l.now, l.openAt); until > l.synced {
+		l.Rule.Stood(big.NewRat(until-l.synced, tick))
+		l.synced = until
 	}
+	l.Rule.Elapsed(big.NewRat(l.now-l.synced, tick))
 	l.synced = l.now
 }
 
@@ -134,12 +134,7 @@ func (l *Line) pass() {
 
 func (l *Line) leave(c *Call) {
 	l.sync()
-	if l.reopening {
-		l.reopening = false
-		l.tat = max(l.tat, l.openAt+(l.Burst-min(c.Cost, l.Burst))*tick)
-		l.Rule.Reopened(c.Cost)
-	}
-	l.tat = max(l.tat, l.now) + c.Cost*tick
+	l.depart(c.Cost)
 	c.drop()
 	l.Rule.Left(c)
 	if late := l.Fluid.Leave(l.at(), c.fluid); late.Cmp(l.Worst) > 0 {
@@ -147,6 +142,15 @@ func (l *Line) leave(c *Call) {
 	}
 	l.departed(c.Key)
 	l.sync()
+}
+
+func (l *Line) depart(cost int64) {
+	if l.reopening && l.now >= l.openAt {
+		l.reopening = false
+		l.tat = max(l.tat, l.openAt+(l.Burst-min(cost, l.Burst))*tick)
+		l.Rule.Reopened(cost)
+	}
+	l.tat = max(l.tat, l.now) + cost*tick
 }
 
 // Join adds a call now.
@@ -185,7 +189,7 @@ func (l *Line) Cancel(c *Call) {
 // Charge counts units that a key used without asking.
 func (l *Line) Charge(k *Key, units int64) {
 	l.sync()
-	l.tat = max(l.tat, l.now) + units*tick
+	l.depart(units)
 	l.Fluid.Charge(l.at(), k.fluid, units)
 	l.Rule.Charged(k, units)
 	l.sync()
@@ -228,7 +232,7 @@ func (l *Line) Reweigh(k *Key, weight int64) {
 func (l *Line) Hold(until int64) {
 	l.sync()
 	l.openAt, l.reopening = max(l.openAt, until), true
-	l.Rule.Held()
+	l.Rule.Stood(new(big.Rat))
 	l.Fluid.Hold(l.at(), oracle.Instant(l.openAt))
 }
 

@@ -9,7 +9,7 @@ import (
 type nothing struct{ line *Line }
 
 func (nothing) Elapsed(*big.Rat)    {}
-func (nothing) Held()               {}
+func (nothing) Stood(*big.Rat)      {}
 func (nothing) Reopened(int64)      {}
 func (nothing) Joined(*Call)        {}
 func (nothing) Gone(*Call, bool)    {}

@@ -21,7 +21,7 @@ func BenchmarkDeparture(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		now += time.Microsecond
-		s.Advance(now, true)
+		s.Advance(now)
 		f := s.First()
 		s.Left(f)
 		order++

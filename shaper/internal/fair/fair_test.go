@@ -62,15 +62,14 @@ func (f *flow) units() (n int64) {
 
 func (r *rule) of(k *discipline.Key) *flow { return r.flows[k.ID] }
 
-func (r *rule) Elapsed(units *big.Rat) {
+func (r *rule) Elapsed(units *big.Rat) { r.Advance(r.after(units)) }
+
+func (r *rule) Stood(units *big.Rat) { r.Stand(r.after(units)) }
+
+func (r *rule) after(units *big.Rat) time.Duration {
 	ns := new(big.Rat).Mul(units, big.NewRat(int64(time.Second), 1))
 	r.now += time.Duration(ns.Num().Int64())
-	r.Advance(r.now, true)
-}
-
-func (r *rule) Held() {
-	r.now++
-	r.Advance(r.now, false)
+	return r.now
 }
 
 func (r *rule) join(f *flow) {

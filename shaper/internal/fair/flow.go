@@ -7,10 +7,10 @@ package fair
 type Flow[O any] struct {
 	Owner *O
 
-	start  int64  // S of the head, or where the next call begins at the earliest
-	end    int64  // where the call behind the head begins
+	start  tag    // S of the head, or where the next call begins at the earliest
+	end    tag    // where the call behind the head begins
+	last   tag    // where the fluid ends with all its calls, whether they have left or not
 	finish int64  // F of the head
-	last   int64  // where the fluid ends with all its calls, whether they have left or not
 	floor  int64  // no F is less until the flow has no head
 	anchor anchor // where the fluid took up the calls
 	leaves int64  // when its weight in the sum is looked at: no later than it changes
@@ -38,27 +38,30 @@ func (s *Sharing[O]) Join(f *Flow[O], cost, units, weight int64, order uint64) {
 	s.sit(f, s.entry(f))
 	f.waits = true
 	s.waiting++
-	s.place(f)
+	s.place(f, f.reached(parts(cost)))
 }
 
 // sit gives a head, or a charge, the seat that begins at start.
-func (s *Sharing[O]) sit(f *Flow[O], start int64) {
+func (s *Sharing[O]) sit(f *Flow[O], start tag) {
 	switch {
-	case start <= s.v:
+	case start.v <= s.v:
 		f.before = nil
 	case f.before != nil || f.seat != f.named:
-		f.before = f.before.add(span{start, int64(f.seat)})
+		f.before = f.before.add(span{start.v, int64(f.seat)})
+	}
+	if f.seat != f.named {
+		start.over = int32(int64(start.over) * int64(f.named) / int64(max(f.seat, 1)))
 	}
 	f.start, f.seat, f.moved = start, f.named, false
 }
 
 // entry returns where a call begins that comes now and is the only one of its flow. One that the
 // fluid still serves goes on from its end, and others begin at V.
-func (s *Sharing[O]) entry(f *Flow[O]) int64 {
-	if f.inSum > 0 {
-		return max(s.v, f.start)
+func (s *Sharing[O]) entry(f *Flow[O]) tag {
+	if f.inSum > 0 && f.start.v > s.v {
+		return f.start
 	}
-	return s.v
+	return tag{v: s.v}
 }
 
 // Left is for a flow whose head has left. Succeed, or Dry, comes next.
@@ -76,11 +79,11 @@ func (s *Sharing[O]) Succeed(f *Flow[O], cost int64, order uint64) {
 	s.unqueue(f)
 	f.cost, f.order = cost, order
 	start := f.start
-	if f.anchor.at == 0 {
-		start = max(start, f.anchor.v)
+	if f.anchor.at == 0 && f.anchor.v > start.v {
+		start = tag{v: f.anchor.v}
 	}
 	s.sit(f, start)
-	s.place(f)
+	s.place(f, f.reached(parts(cost)))
 }
 
 // Replace is for a flow that has another head, as the one before was cancelled or a more urgent
@@ -94,13 +97,16 @@ func (s *Sharing[O]) Replace(f *Flow[O], cost, units int64, order uint64) {
 	if units > f.units {
 		s.takeUp(f)
 	}
-	served := s.servedOf(f)
+	served, done := s.servedOf(f), f.reached(parts(cost))
 	s.unqueue(f)
 	s.waste(min(served, parts(f.units)) - min(served, parts(units)))
 	f.cost, f.units, f.order = cost, units, order
 	f.floor, f.moved = f.finish, false
 	s.goOn(f, served)
-	s.place(f)
+	if served < parts(cost) {
+		done = f.reached(parts(cost))
+	}
+	s.place(f, done)
 }
 
 // Reweigh is for a flow whose calls behind the head weigh otherwise from now on. What the fluid
@@ -157,7 +163,7 @@ func (s *Sharing[O]) Charge(f *Flow[O], cost, weight int64) {
 	if !f.waits {
 		f.named = int32(weight)
 		s.sit(f, s.entry(f))
-		f.start = rise(f.start, units, f.seat)
+		f.start = f.start.rise(units, f.seat)
 		f.end, f.last = f.start, f.start
 		s.weigh(f)
 		return
@@ -165,25 +171,22 @@ func (s *Sharing[O]) Charge(f *Flow[O], cost, weight int64) {
 	ahead := min(s.servedOf(f), parts(f.units)) - units // of the head, after the charge
 	s.unqueue(f)
 	if f.floor != noFloor {
-		f.floor = rise(f.floor, units, f.seat)
+		f.floor = tag{v: f.floor}.rise(units, f.seat).v
 	}
-	switch {
-	case f.start > s.v:
-		f.start = rise(f.start, units, f.seat)
-	case ahead < 0:
-		f.start = rise(s.v, -ahead, f.seat)
-	default:
-		f.start = s.v - ahead/int64(f.seat)
+	if f.start.v > s.v {
+		f.start = f.start.rise(units, f.seat)
+	} else {
+		f.start = tag{v: s.v - max(ahead, 0)/int64(f.seat)}.rise(max(-ahead, 0), f.seat)
 	}
 	f.anchor, f.moved = noAnchor, false
 	s.goOn(f, ahead)
-	s.place(f)
+	s.place(f, f.reached(parts(f.cost)))
 }
 
 // First returns the flow whose head is next, or nil. If the fluid has begun with none, it is the
 // one that it will begin with first.
 func (s *Sharing[O]) First() *Flow[O] {
-	for f := s.later.First(); f != nil && f.start <= s.v; f = s.later.First() {
+	for f := s.later.First(); f != nil && f.start.v <= s.v; f = s.later.First() {
 		s.unqueue(f)
 		s.queue(f)
 	}
@@ -197,9 +200,9 @@ func (s *Sharing[O]) First() *Flow[O] {
 // reached its end.
 func (s *Sharing[O]) Passed(f *Flow[O]) bool { return !f.waits && f.inSum == 0 }
 
-// place gives a head its F, and the flow its weight in the sum.
-func (s *Sharing[O]) place(f *Flow[O]) {
-	f.finish = max(f.through(f.start, 0, parts(f.cost), f.seat), f.floor)
+// place gives a head its F, which is no less than its floor, and the flow its weight in the sum.
+func (s *Sharing[O]) place(f *Flow[O], finish tag) {
+	f.finish = max(finish.v, f.floor)
 	f.ends()
 	s.weigh(f)
 	s.queue(f)
@@ -207,10 +210,10 @@ func (s *Sharing[O]) place(f *Flow[O]) {
 
 // queue puts a head among those that the fluid has begun with, or will.
 func (s *Sharing[O]) queue(f *Flow[O]) {
-	if f.begun = f.start <= s.v; f.begun {
+	if f.begun = f.start.v <= s.v; f.begun {
 		s.begun.Put(f, f.finish)
 	} else {
-		s.later.Put(f, f.start)
+		s.later.Put(f, f.start.v)
 	}
 }
 

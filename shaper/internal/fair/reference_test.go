@@ -37,7 +37,7 @@ func (b *both) compare(after string) {
 	near := func(what string, parts int64, want *big.Rat) {
 		got, _ := big.NewRat(parts, fair.Parts).Float64()
 		exact, _ := want.Float64()
-		require.InDelta(b.t, exact, got, 0.005, "%s after %s", what, after)
+		require.InDelta(b.t, exact, got, 1e-5, "%s after %s", what, after)
 	}
 	near("V", b.rule.V(), b.ref.V())
 	for i, k := range b.line.Keys {
@@ -61,7 +61,9 @@ func (b *both) Elapsed(units *big.Rat) {
 	b.each("Elapsed", func(r discipline.Rule) { r.Elapsed(units) })
 }
 
-func (b *both) Held() { b.each("Held", discipline.Rule.Held) }
+func (b *both) Stood(units *big.Rat) {
+	b.each("Stood", func(r discipline.Rule) { r.Stood(units) })
+}
 
 func (b *both) Reopened(cost int64) {
 	b.each("Reopened", func(r discipline.Rule) { r.Reopened(cost) })

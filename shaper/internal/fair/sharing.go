@@ -22,9 +22,9 @@ import (
 
 // Tags are counted in parts of a unit per weight of 1. S and F are rounded up, V down.
 const (
-	unit = 1 << 20
+	unit = 1 << 28
 	// most bounds costs, so that no tag overflows; one that is larger counts as so many units.
-	most = 1 << 40
+	most = 1 << 32
 	// far is when all tags are counted anew.
 	far = 1 << 60
 )
@@ -41,6 +41,8 @@ type Sharing[O any] struct {
 	slack   int64 // what the fluid may be served while nothing is owed: calls are late then, or a head has gone that it had served
 	waiting int   // flows that have a head
 
+	hold hold
+
 	now   time.Duration
 	units uint64 // that the rate allows in a period; 0: paid at once
 	per   uint64 // the period, in ns
@@ -49,6 +51,13 @@ type Sharing[O any] struct {
 	begun  *pq.Queue[Flow[O]] // heads that the fluid has begun with, by F
 	later  *pq.Queue[Flow[O]] // heads that it will begin with, by S
 	served *pq.Queue[Flow[O]] // flows that it serves, by when their weight in the sum is looked at
+}
+
+// A hold is what the latest one does, until a call leaves behind it.
+type hold struct {
+	lost  int64 // what it has kept from the fluid, and not from the line
+	owed  int64 // when it ended
+	since int64 // service since
 }
 
 // New returns a Sharing that knows no flow, of a limit that has a burst of so many units.
@@ -75,21 +84,34 @@ func (s *Sharing[O]) SetRate(r scheduler.Rate) {
 	}
 }
 
-// Advance has V run on until now, or stand still, as the line is held: what stands unused is
-// lost then.
-func (s *Sharing[O]) Advance(now time.Duration, running bool) {
-	if now > s.now {
-		worth := s.service(now - s.now)
-		s.now = now
-		if running {
-			s.pass(worth)
-		} else {
-			s.owed -= min(worth, s.owed)
-			s.tokens = 0
-		}
-	}
+// Before reports whether V has run on until an instant before now.
+func (s *Sharing[O]) Before(now time.Duration) bool { return s.now < now }
+
+// Advance has V run on until now.
+func (s *Sharing[O]) Advance(now time.Duration) {
+	worth := s.worth(now)
+	s.hold.since = min(s.hold.since+worth, far)
+	s.pass(worth)
 	s.run()
 	s.settle()
+}
+
+// Stand has V stand still until now, as the line is held, while what has left is paid.
+func (s *Sharing[O]) Stand(now time.Duration) {
+	paid := min(s.worth(now), s.owed)
+	s.owed -= paid
+	s.hold = hold{lost: min(s.hold.lost+s.tokens+paid, far), owed: s.owed}
+	s.tokens = 0
+}
+
+// worth returns the service that the time until now is worth.
+func (s *Sharing[O]) worth(now time.Duration) int64 {
+	if now <= s.now {
+		return 0
+	}
+	passed := now - s.now
+	s.now = now
+	return s.service(passed)
 }
 
 // service returns the parts of units that the time is worth.
@@ -113,7 +135,7 @@ func (s *Sharing[O]) pass(parts int64) {
 	paid := min(parts, s.owed)
 	s.owed -= paid
 	s.tokens += paid
-	more := min(parts-paid, s.slack, max(s.burst-s.tokens, 0))
+	more := min(parts-paid, s.slack)
 	s.tokens += more
 	s.slack -= more
 }
@@ -132,20 +154,20 @@ func (s *Sharing[O]) run() {
 		s.v, s.pending = next, 0
 		s.retire()
 	}
-	s.tokens = min(s.tokens, s.burst)
 	if s.sum == 0 {
-		s.slack = s.burst
+		s.tokens, s.pending, s.slack = min(s.tokens+s.pending, s.burst), 0, s.burst
 	}
 }
 
-// Reopened is for the first call that leaves behind a hold, before [Sharing.Left]. The bucket
-// holds as much as it costs then, so the fluid may catch up with it.
+// Reopened is for the first call that leaves behind a hold, before [Sharing.Left]. When the line
+// opened, the bucket held no more than that call needs, and the fluid gets what the line has gained
+// by the hold but for that.
 func (s *Sharing[O]) Reopened(cost int64) {
-	offered := min(min(cost, most)*unit, s.burst)
-	if behind := offered - s.ahead(); behind > 0 {
-		s.tokens = min(s.tokens+behind, s.burst)
-	}
-	s.owed = max(s.owed, s.burst-offered)
+	bound := s.burst - min(parts(cost), s.burst)
+	s.tokens += s.hold.lost - max(bound-s.hold.owed, 0) // below 0: it has served more than the line will
+	s.owed = max(s.owed, bound-s.hold.since)
+	s.tokens = min(s.tokens, s.burst-s.owed-s.ahead()) // it is never ahead of the line
+	s.hold = hold{}
 	s.run()
 }
 
@@ -160,18 +182,18 @@ func (s *Sharing[O]) owe(cost int64) {
 // waste is for what the fluid was served in vain: as much may still leave.
 func (s *Sharing[O]) waste(parts int64) { s.slack = min(s.slack+max(parts, 0), far) }
 
-// settle counts from the beginning when nothing waits and all is paid: what V has not reached
-// yet are but fractions.
+// settle has V pass all tags when nothing waits and all is paid, but for what the fluid has
+// still to serve as it was served in vain before.
 func (s *Sharing[O]) settle() {
+	if s.v >= far {
+		s.rebase()
+	}
 	if s.waiting > 0 || s.owed > 0 {
-		if s.v >= far {
-			s.rebase()
-		}
 		return
 	}
-	for s.sum > 0 {
-		f := s.served.First()
-		s.v = max(s.v, f.last)
-		s.leaveSum(f)
+	for f := s.served.First(); f != nil && f.leaves <= s.v+2; f = s.served.First() {
+		s.v = max(s.v, f.leaves)
+		s.retire()
 	}
+	s.slack = max(s.slack, s.burst)
 }

@@ -70,10 +70,10 @@ func (s *Sharing[O]) stretch(f *Flow[O]) (weight int32, until int64) {
 			f.before, p = nil, nil
 		}
 	}
-	if s.v < f.end && f.seat != f.named {
-		return f.seat, f.end
+	if s.v < f.end.v && f.seat != f.named {
+		return f.seat, f.end.v
 	}
-	return f.named, f.last
+	return f.named, f.last.v
 }
 
 // weigh has a flow be in the sum with the weight that it has at V, or not at all.
@@ -96,19 +96,19 @@ func (s *Sharing[O]) weigh(f *Flow[O]) {
 	}
 }
 
-// retire looks at the flows of which V has reached the end of a stretch.
+// retire looks at the flows of which V has reached the end of a stretch. What the fluid has served
+// more than their calls, as tags are rounded up, is served to the others.
 func (s *Sharing[O]) retire() {
 	for f := s.served.First(); f != nil && f.leaves <= s.v; f = s.served.First() {
-		s.weigh(f)
+		if s.weigh(f); f.inSum == 0 && f.last.v == s.v {
+			s.pending += int64(f.last.over)
+		}
 	}
 }
 
 func (s *Sharing[O]) leaveSum(f *Flow[O]) {
 	s.sum -= int64(f.weight)
 	s.served.Remove(f)
-	if s.sum == 0 {
-		s.pending = 0
-	}
 }
 
 // ahead returns how much the fluid has served that has not left, less what has left that it
@@ -116,7 +116,7 @@ func (s *Sharing[O]) leaveSum(f *Flow[O]) {
 func (s *Sharing[O]) ahead() (sum int64) {
 	for _, h := range []*pq.Queue[Flow[O]]{s.begun, s.later} {
 		for f := range h.Each {
-			if f.start > s.v {
+			if f.start.v > s.v {
 				sum -= s.owedOf(f)
 			} else {
 				sum += min(s.servedOf(f), parts(f.units))
@@ -150,7 +150,7 @@ func (s *Sharing[O]) rebase() {
 }
 
 func (f *Flow[O]) rebase(by int64) {
-	for _, tag := range []*int64{&f.start, &f.end, &f.finish, &f.last, &f.anchor.v, &f.leaves} {
+	for _, tag := range []*int64{&f.start.v, &f.end.v, &f.finish, &f.last.v, &f.anchor.v, &f.leaves} {
 		*tag -= by
 	}
 	if f.floor < by {

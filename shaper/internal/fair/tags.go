@@ -15,13 +15,39 @@ const (
 	latest  = 1 << 62 // no tag is later
 )
 
-// through returns the V at which the fluid has served the parts from from to to, if it was at v
-// at the first.
-func (f *Flow[O]) through(v, from, to int64, weight int32) int64 {
-	if a := f.anchor; a.at >= from && a.at < to {
-		v, from = a.v, a.at
+// A tag is a V at which the fluid has served something, rounded up, and how many parts more the
+// fluid has served by then. What comes after it needs so many less: otherwise what is rounded
+// would add up.
+type tag struct {
+	v    int64
+	over int32
+}
+
+// rise returns the tag at which a flow has been served so many parts that is served since v.
+func (v tag) rise(parts int64, weight int32) tag {
+	w, parts := int64(weight), parts-int64(v.over)
+	if parts <= 0 {
+		return tag{v.v, int32(-parts)}
 	}
-	return rise(v, to-from, weight)
+	steps := (parts + w - 1) / w
+	return tag{min(v.v+steps, latest), int32(steps*w - parts)}
+}
+
+// through returns the tag at which the fluid has served the parts from from to to, if it was at
+// v at the first.
+func (f *Flow[O]) through(v tag, from, to int64, weight int32) tag {
+	if a := f.anchor; a.at >= from && a.at < to {
+		v, from = tag{v: a.v}, a.at
+	}
+	return v.rise(to-from, weight)
+}
+
+// reached returns the tag at which the fluid has served so much since the seat of the head began.
+func (f *Flow[O]) reached(units int64) tag {
+	if cost := parts(f.cost); units > cost {
+		return f.through(f.end, cost, units, f.named)
+	}
+	return f.through(f.start, 0, units, f.seat)
 }
 
 // ends notes where the calls behind the head begin and end.
@@ -36,7 +62,7 @@ func (f *Flow[O]) ends() {
 // takeUp is called before a call joins that is not the only one. If the fluid has ended with
 // the calls before it, it begins with this one at V.
 func (s *Sharing[O]) takeUp(f *Flow[O]) {
-	if f.last <= s.v {
+	if f.last.v <= s.v {
 		f.anchor = anchor{parts(f.units), s.v}
 	}
 }
@@ -50,7 +76,7 @@ func (s *Sharing[O]) goOn(f *Flow[O], served int64) {
 	case served <= cost:
 		f.anchor = anchor{served, s.v}
 	default:
-		f.end, f.moved = s.v-(served-cost)/int64(f.named), true
+		f.end, f.moved = tag{v: s.v - (served-cost)/int64(f.named)}, true
 		if f.anchor.at >= cost {
 			f.anchor = noAnchor
 		}
@@ -61,22 +87,22 @@ func (s *Sharing[O]) goOn(f *Flow[O], served int64) {
 // of the calls behind it.
 func (s *Sharing[O]) servedOf(f *Flow[O]) int64 {
 	v, at, cost := f.start, int64(0), parts(f.cost)
-	if f.moved && f.end <= s.v {
+	if f.moved && f.end.v <= s.v {
 		v, at = f.end, cost
 	}
 	if f.anchor.at > at {
-		v, at = f.anchor.v, f.anchor.at
+		v, at = tag{v: f.anchor.v}, f.anchor.at
 	}
-	if s.v <= v {
+	if s.v <= v.v {
 		return at
 	}
 	if at < cost {
-		if n := served(s.v-v, f.seat); n <= cost-at {
+		if n := int64(v.over) + served(s.v-v.v, f.seat); n <= cost-at {
 			return at + n
 		}
-		v, at = rise(v, cost-at, f.seat), cost
+		v, at = v.rise(cost-at, f.seat), cost
 	}
-	return min(at+served(s.v-v, f.named), far)
+	return min(at+int64(v.over)+served(s.v-v.v, f.named), far)
 }
 
 // owedOf returns what the fluid has not served yet of what has left of a flow.
@@ -88,18 +114,11 @@ func (s *Sharing[O]) owedOf(f *Flow[O]) (owed int64) {
 			at = max(at, b.until)
 		}
 	}
-	return min(owed+served(max(f.start-at, 0), f.seat), far)
+	return min(owed+served(max(f.start.v-at, 0), f.seat), far)
 }
 
 // parts returns a cost in parts of units.
 func parts(cost int64) int64 { return min(cost, most) * unit }
-
-// rise returns the V at which a flow has been served so many parts that is served since v,
-// rounded up.
-func rise(v, parts int64, weight int32) int64 {
-	w := int64(weight)
-	return min(v+(parts+w-1)/w, latest)
-}
 
 // served returns the parts that a flow is served while V moves on by d, or the most that is told.
 func served(d int64, weight int32) int64 {
