@@ -144,10 +144,20 @@ func (f *Fluid) Hold(t, until *big.Rat) {
 func (f *Fluid) Charge(t *big.Rat, k *FluidKey, cost int64) {
 	f.Advance(t)
 	f.depart(cost)
-	units := Instant(cost)
+	units, before := Instant(cost), k.left
 	k.left, k.owed, f.charged = sum(k.left, units), sum(k.owed, units), sum(f.charged, units)
 	for i := range k.later {
-		k.later[i].from = sum(k.later[i].from, units)
+		if k.later[i].from.Cmp(before) > 0 {
+			k.later[i].from = sum(k.later[i].from, units)
+		}
+	}
+	if k.floor != nil {
+		k.floor = sum(k.floor, over(units, k.seat)) // the head that went would have been after it, too
+	}
+	if len(k.calls) > 0 && !k.blocked && k.service.Cmp(before) >= 0 {
+		// What was served of the calls is of the charge now.
+		k.weight, k.later = k.seat, []reweighing{{sum(k.left, Instant(k.calls[0].Cost)), k.named}}
+		k.reweigh()
 	}
 	k.settleOwed()
 }
