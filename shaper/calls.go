@@ -10,7 +10,7 @@ import (
 // value for each time that the call is in the line, when it is taken out of it
 // with an answer; a caller that gives up takes the call out itself.
 //
-// A call is small, as there may be many: 80 bytes, beside those of the channel.
+// A call is small, as there may be many: 72 bytes, beside those of the channel.
 type call struct {
 	prev, next *call
 	cost       int64

@@ -184,7 +184,7 @@ func (f *Fluid) depart(cost int64) {
 		f.reopened = false
 		bound := less(f.burst, earliest(f.burst, Instant(cost)))
 		forfeited := latest(new(big.Rat), less(bound, f.unpaidThen))
-		f.tokens = sum(f.tokens, less(f.lost, forfeited)) // below 0: it has served more than the account will
+		f.tokens = sum(f.tokens, less(f.lost, forfeited)) // below 0: it was served what is taken back
 		f.lost = new(big.Rat)
 		f.unpaid = latest(f.unpaid, less(bound, over(less(f.now, f.openAt), f.interval)))
 		most := less(f.burst, f.unpaid) // the fluid is never ahead of the account
