@@ -34,8 +34,8 @@
 //     instant after it became next at which its key's limits and the account's both allow
 //     it, and takes nothing of either before. A key that is held back delays no other.
 //  12. Fair: with [WithWeights] a call leaves no later than the largest cost, in units of
-//     the account, after an ideal fluid sharing would have finished it, while weights stay,
-//     nothing is charged, and no head is cancelled or held back.
+//     the account, after an ideal fluid sharing would have finished it, whatever joins,
+//     leaves, is cancelled, held, charged or weighed otherwise meanwhile.
 //  13. Bounded overtaking: none that arrives more than the overtake of [WithClasses] times
 //     the difference of their classes later leaves earlier.
 //  14. The tolerance is for late timers only: with timers on time it changes nothing.

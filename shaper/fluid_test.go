@@ -43,7 +43,7 @@ type features struct {
 
 func someOf(rng *rand.Rand) (some features) {
 	for _, on := range []*bool{
-		&some.Limits, &some.Cancels, &some.Weights, &some.KeyHolds, &some.Holds, &some.Rates,
+		&some.Limits, &some.Cancels, &some.Weights, &some.KeyHolds, &some.Holds, &some.Charges, &some.Rates,
 	} {
 		*on = rng.IntN(2) == 0
 	}

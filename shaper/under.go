@@ -50,10 +50,21 @@ const maxWeight = 1 << 20
 // While two keys have calls that their own limits allow, each leaves units in proportion to
 // its weight, whatever the calls cost: a call leaves no later than the largest cost after the
 // instant, in units of the account, at which an ideal sharing of a fluid would have finished
-// it. Where weights change, units are charged, heads are cancelled, or keys are held back by
-// limits of their own meanwhile, it may be some units later. (Earliest eligible virtual
-// deadline first, EEVDF; Stoica and Abdel-Wahab, TR-95-22; it is WF2Q+ with the virtual time of
-// the fluid.) A key that has no calls saves nothing up, and
+// it. That holds whatever comes, goes, is held, or is weighed or limited otherwise meanwhile;
+// of what it means then:
+//   - The fluid serves a call from when its key allows it. A call that becomes the next of its
+//     key, as the one before it was cancelled or it is more urgent, goes on with what that was
+//     served, and is finished no sooner than that would have been.
+//   - Another weight counts from the call after the next one of the key.
+//   - A hold of the account takes from the fluid what it takes from the account.
+//   - A charge is served to its key before the key's calls. Units that are charged and that the
+//     fluid has not served yet come on top of the largest cost.
+//
+// (Earliest eligible virtual deadline first, EEVDF; Stoica and Abdel-Wahab, TR-95-22; it is
+// WF2Q+ with the virtual time of the fluid.) Virtual time is counted in parts of 2^-28 of a
+// unit for a weight of 1, to which tags are rounded. A cost above 2^32 counts as so many units.
+// The bound is in what the rate of the account allows: a wait for its places in flight, or for
+// another schedule of it, comes on top. A key that has no calls saves nothing up, and
 // one that its own limits hold back counts as such a key: near its own limit under a busy
 // account it gets less than its own rate. The calls of the account itself, and the keys of
 // Groups without weights, weigh 1 each. [WithClasses] orders the calls inside a key then.

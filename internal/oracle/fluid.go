@@ -144,10 +144,20 @@ func (f *Fluid) Hold(t, until *big.Rat) {
 func (f *Fluid) Charge(t *big.Rat, k *FluidKey, cost int64) {
 	f.Advance(t)
 	f.depart(cost)
-	units := Instant(cost)
+	units, before := Instant(cost), k.left
 	k.left, k.owed, f.charged = sum(k.left, units), sum(k.owed, units), sum(f.charged, units)
 	for i := range k.later {
-		k.later[i].from = sum(k.later[i].from, units)
+		if k.later[i].from.Cmp(before) > 0 {
+			k.later[i].from = sum(k.later[i].from, units)
+		}
+	}
+	if k.floor != nil {
+		k.floor = sum(k.floor, over(units, k.seat)) // the head that went would have been after it, too
+	}
+	if len(k.calls) > 0 && !k.blocked && k.service.Cmp(before) >= 0 {
+		// What was served of the calls is of the charge now.
+		k.weight, k.later = k.seat, []reweighing{{sum(k.left, Instant(k.calls[0].Cost)), k.named}}
+		k.reweigh()
 	}
 	k.settleOwed()
 }
@@ -174,7 +184,7 @@ func (f *Fluid) depart(cost int64) {
 		f.reopened = false
 		bound := less(f.burst, earliest(f.burst, Instant(cost)))
 		forfeited := latest(new(big.Rat), less(bound, f.unpaidThen))
-		f.tokens = sum(f.tokens, less(f.lost, forfeited)) // below 0: it has served more than the account will
+		f.tokens = sum(f.tokens, less(f.lost, forfeited)) // below 0: it was served what is taken back
 		f.lost = new(big.Rat)
 		f.unpaid = latest(f.unpaid, less(bound, over(less(f.now, f.openAt), f.interval)))
 		most := less(f.burst, f.unpaid) // the fluid is never ahead of the account

@@ -16,7 +16,6 @@ func TestEEVDF(t *testing.T) {
 	worst := 0.0
 	trial.Run(t, 40, func(t *testing.T, rng *rand.Rand) {
 		s := NewScript(rng)
-		s.Charges = 0
 		late := s.Play(EEVDF{}.New)
 		worst = max(worst, late)
 		require.LessOrEqual(t, late, float64(Largest), "%+v", s)

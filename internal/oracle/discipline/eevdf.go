@@ -138,7 +138,7 @@ func (e *EEVDF) Charged(k *Key, units int64) {
 		t.paying = append(t.paying, paying{t.chain, t.named})
 		return
 	}
-	if t.floor != nil {
+	if t.floor != nil && t.floor.Cmp(e.v) > 0 {
 		t.floor = new(big.Rat).Add(t.floor, new(big.Rat).Quo(d, t.weight))
 	}
 	served := least(e.served(t, k.Head().Cost), big.NewRat(waiting(k, nil), 1))

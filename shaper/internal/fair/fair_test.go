@@ -20,7 +20,6 @@ func TestFluid(t *testing.T) {
 	worst := 0.0
 	trial.Run(t, 100, func(t *testing.T, rng *rand.Rand) {
 		s := discipline.NewScript(rng)
-		s.Charges = 0
 		late := s.Play(newRule)
 		worst = max(worst, late)
 		require.LessOrEqual(t, late, discipline.Largest+0.01, "%+v", s)

@@ -170,7 +170,7 @@ func (s *Sharing[O]) Charge(f *Flow[O], cost, weight int64) {
 	}
 	ahead := min(s.servedOf(f), parts(f.units)) - units // of the head, after the charge
 	s.unqueue(f)
-	if f.floor != noFloor {
+	if f.floor > s.v {
 		f.floor = tag{v: f.floor}.rise(units, f.seat).v
 	}
 	if f.start.v > s.v {

@@ -38,8 +38,10 @@ type Sharing[O any] struct {
 	tokens  int64 // service that stands unused, in parts of units
 	burst   int64 // the most of it
 	owed    int64 // what has left and is not paid, in parts of units
-	slack   int64 // what the fluid may be served while nothing is owed: calls are late then, or a head has gone that it had served
-	waiting int   // flows that have a head
+	// slack is what the fluid may be served while nothing is owed: calls leave late then, or a head
+	// has gone that it had served.
+	slack   int64
+	waiting int // flows that have a head
 
 	hold hold
 
@@ -164,7 +166,8 @@ func (s *Sharing[O]) run() {
 // by the hold but for that.
 func (s *Sharing[O]) Reopened(cost int64) {
 	bound := s.burst - min(parts(cost), s.burst)
-	s.tokens += s.hold.lost - max(bound-s.hold.owed, 0) // below 0: it has served more than the line will
+	// It is below 0 if the fluid has served more than the line gets.
+	s.tokens += s.hold.lost - max(bound-s.hold.owed, 0)
 	s.owed = max(s.owed, bound-s.hold.since)
 	s.tokens = min(s.tokens, s.burst-s.owed-s.ahead()) // it is never ahead of the line
 	s.hold = hold{}

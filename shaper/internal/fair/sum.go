@@ -153,11 +153,7 @@ func (f *Flow[O]) rebase(by int64) {
 	for _, tag := range []*int64{&f.start.v, &f.end.v, &f.finish, &f.last.v, &f.anchor.v, &f.leaves} {
 		*tag -= by
 	}
-	if f.floor < by {
-		f.floor = noFloor
-	} else {
-		f.floor -= by
-	}
+	f.floor = max(f.floor-by, noFloor)
 	if f.before != nil {
 		for i := range f.before.all() {
 			f.before.are[i].until -= by

@@ -11,7 +11,7 @@ type anchor struct{ at, v int64 }
 var noAnchor = anchor{at: -1}
 
 const (
-	noFloor = -1 << 62
+	noFloor = -1 << 61
 	latest  = 1 << 62 // no tag is later
 )
 
