@@ -64,6 +64,7 @@ func (sh *shard[K]) parkLimitedLocked(key K, m *member[K], now time.Duration) {
 		return
 	}
 	delete(sh.bound, key)
+	_ = m.flow.discard() // no call is left that could be told
 	sh.counts.add(m.flow.takeCounts())
 	sh.group.keys.free(1)
 }

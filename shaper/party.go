@@ -24,15 +24,6 @@ func (p *party) newFlow(account *line, c *rateClass, more []scheduler.Scheduler,
 	return f
 }
 
-// notified is for a schedule of the key whose answers have changed by themselves.
-func (f *flow) notified() {
-	l := f.lock()
-	defer l.unlock()
-	now := l.time.now()
-	l.passLocked(now)
-	f.changedLocked(now)
-}
-
 func (p *party) drain(l *line) <-chan struct{} {
 	l.lock()
 	defer l.unlock()
@@ -46,7 +37,7 @@ func (p *party) close(l *line) {
 	now := l.time.now()
 	l.eachLocked(func(f *flow) {
 		if f.party == p {
-			f.dismissAllLocked(now)
+			f.dismissAllLocked(now, ErrClosed)
 		}
 	})
 	l.dispatchLocked(now)
