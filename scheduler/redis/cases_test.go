@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluice-go/sluice/scheduler"
 	"github.com/sluice-go/sluice/scheduler/redis"
+	"github.com/sluice-go/sluice/shaper"
 )
 
 // The server forgets scripts: vutran1710/PyrateLimiter#182, upstash/ratelimit-js#122,
@@ -260,7 +261,7 @@ func TestCaseG07RedisAway(t *testing.T) {
 				assert.False(t, s.Up)
 				assert.Contains(t, s.Err.Error(), addr)
 			})
-			make := func(p redis.Policy) (*redis.Schedule, *redis.Shaper) {
+			make := func(p redis.Policy) (*redis.Schedule, *shaper.Shaper) {
 				changes.Store(0)
 				sched, err := redis.New(client(t, addr), "G07", r, 1, p, counted)
 				require.NoError(t, err)

@@ -68,8 +68,8 @@ func TestReadOnly(t *testing.T) {
 // A hold ends within an outage, and the outage after it: the call that waits leaves.
 func TestNoHangAfterOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{trip: 2 * ms, fails: errors.New("gone")}
-		sched, err := redis.NewFake(f.eval, "b", scheduler.PerSecond(100), 1, redis.FailClosed())
+		f := newScripted(t, 2*ms).failing(errors.New("gone"))
+		sched, err := f.path().On(f.client, "b", scheduler.PerSecond(100), 1, redis.FailClosed())
 		require.NoError(t, err)
 		s, err := shaper.NewFrom(sched)
 		require.NoError(t, err)
@@ -78,9 +78,7 @@ func TestNoHangAfterOutage(t *testing.T) {
 		time.Sleep(500 * ms)
 		s.HoldUntil(time.Now().Add(2 * time.Second))
 		time.Sleep(500 * ms)
-		f.mu.Lock()
-		f.fails = nil
-		f.mu.Unlock()
+		f.set(false, nil)
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		select {
@@ -99,20 +97,18 @@ func TestNoHangAfterOutage(t *testing.T) {
 func TestHoldIsNotLost(t *testing.T) {
 	for _, away := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			f := &fake{trip: 4 * ms}
+			f := newScripted(t, 4*ms)
 			r := scheduler.PerSecond(100)
 			one, two := newProcess(t, f, r, 1, redis.FailLocal(2), redis.WithSharedHold()), newProcess(t, f, r, 1, redis.FailLocal(2), redis.WithSharedHold())
 			l1, l := newDiary(), newDiary()
 			if away {
-				f.fails = errors.New("gone")
+				f.set(false, errors.New("gone"))
 			}
 			l1.wait(t.Context(), one, 1, 1) // its step is under way
 			time.Sleep(ms)
 			one.HoldUntil(time.Now().Add(5 * time.Second))
 			time.Sleep(time.Second)
-			f.mu.Lock()
-			f.fails = nil
-			f.mu.Unlock()
+			f.set(false, nil)
 			time.Sleep(time.Second)
 			l.wait(t.Context(), two, 250, 1)
 			time.Sleep(2700 * ms)
@@ -127,11 +123,8 @@ func TestHoldIsNotLost(t *testing.T) {
 // Impatient callers say nothing about the store.
 func TestImpatientCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{trip: 20 * ms}
-		slow := func(_ context.Context, keys []string, args []any) ([]int64, error) {
-			return f.eval(context.Background(), keys, args)
-		}
-		sched, err := redis.NewFake(slow, "b", scheduler.PerSecond(100), 1, redis.FailClosed())
+		f := newScripted(t, 20*ms)
+		sched, err := f.path().On(f.client, "b", scheduler.PerSecond(100), 1, redis.FailClosed())
 		require.NoError(t, err)
 		for range 8 {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*ms)
@@ -173,7 +166,7 @@ func TestGroupRefusesLimits(t *testing.T) {
 // A call that only asks what the wait would be takes no slot.
 func TestDelayTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{trip: 2 * ms}
+		f := newScripted(t, 2*ms)
 		p := newProcess(t, f, scheduler.PerSecond(10), 1, redis.FailLocal(2))
 		for range 100 {
 			p.Delay()
@@ -186,7 +179,7 @@ func TestDelayTakesNothing(t *testing.T) {
 // The way to the store may take longer than the horizon.
 func TestLongWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newProcess(t, &fake{trip: 80 * ms}, scheduler.PerSecond(1000), 1, redis.FailLocal(2))
+		p := newProcess(t, newScripted(t, 80*ms), scheduler.PerSecond(1000), 1, redis.FailLocal(2))
 		l := newDiary()
 		l.wait(t.Context(), p, 1000, 1)
 		time.Sleep(1500 * ms)
@@ -210,7 +203,7 @@ func TestQuotaCountsWhatLeftAlone(t *testing.T) {
 func TestRunsAfterHold(t *testing.T) {
 	for _, paused := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			f := &fake{trip: 2 * ms}
+			f := newScripted(t, 2*ms)
 			p := newProcess(t, f, scheduler.PerSecond(1000), 1, redis.FailLocal(2))
 			l := newDiary()
 			l.wait(t.Context(), p, 1000, 1)
