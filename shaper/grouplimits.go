@@ -85,7 +85,9 @@ func (f *flow) freshAt(c *rateClass, epoch time.Time, since time.Duration) time.
 	if l.lag == 0 {
 		return at.Sub(epoch)
 	}
-	at = limits.sched.Next(at, 0, 1) // what could not leave before, being closed, may claim it
+	if _, guesses := limits.sched.(scheduler.Notifier); !guesses {
+		at = limits.sched.Next(at, 0, 1) // what could not leave before, being closed, may claim it
+	}
 	return laterBy(at.Sub(epoch), time.Duration(l.lag))
 }
 

@@ -54,7 +54,7 @@ func (s *Schedule) Allow(ctx context.Context, n int64) (Decision, error) {
 	r.cost, r.lead, r.within = n, min(n, s.burst), 0
 	r.even, s.even = s.even, false
 	if s.rejoins {
-		r.settle = probeEvery + s.link.budget(true)
+		r.settle = probeEvery + s.link.timeout
 		s.rejoins = false
 	}
 	s.counts.Steps++

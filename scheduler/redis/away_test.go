@@ -39,6 +39,7 @@ func TestAllComeBackTogether(t *testing.T) {
 			}
 			sched, err := path.On(f.client, "bubble", r, 1, redis.FailLocal(2))
 			require.NoError(t, err)
+			sched.Meet()
 			s, err := redis.NewShaper(sched)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, s.Close()); time.Sleep(time.Second) })

@@ -24,7 +24,7 @@ type process struct {
 
 func newProcess(t *testing.T, f *scripted, r scheduler.Rate, burst int64, p redis.Policy, opts ...redis.Option) process {
 	t.Helper()
-	sched, err := f.path().On(f.client, "bubble", r, burst, p, opts...)
+	sched, err := f.on("bubble", r, burst, p, opts...)
 	require.NoError(t, err)
 	s, err := redis.NewShaper(sched)
 	require.NoError(t, err)
@@ -169,16 +169,18 @@ func TestCancelledSlotsComeBack(t *testing.T) {
 func TestMissedSlotsAreLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newScripted(t, 0)
-		sched, err := f.path().On(f.client, "missed", scheduler.PerSecond(100), 1, redis.FailLocal(4))
+		sched, err := f.on("missed", scheduler.PerSecond(100), 1, redis.FailLocal(4))
 		require.NoError(t, err)
 		defer func() { require.NoError(t, sched.Close()); time.Sleep(time.Second) }()
 		now := time.Now()
-		sched.Next(now, 4, 1)
+		sched.Demand(now, 5, 1, time.Time{})
 		synctest.Wait()
 		require.EqualValues(t, 5, sched.Stats().InHand)
 		time.Sleep(25 * ms) // slots at 0, 10, 20, 30, 40
 		at := sched.Next(time.Now(), 0, 1)
 		assert.Equal(t, time.Now(), at, "5 ms late are tolerated")
+		assert.EqualValues(t, 0, sched.Stats().Missed, "to ask changes nothing")
+		sched.Demand(time.Now(), 3, 1, time.Time{})
 		assert.EqualValues(t, 2, sched.Stats().Missed)
 		sched.Commit(at, at, 1)
 		assert.Equal(t, 30*ms, sched.Next(time.Now(), 0, 1).Sub(now))
@@ -189,10 +191,13 @@ func TestMissedSlotsAreLetGo(t *testing.T) {
 func TestLateTurnIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newScripted(t, 0)
-		sched, err := f.path().On(f.client, "late", scheduler.PerMinute(1), 1, redis.FailLocal(2), redis.WithHorizon(time.Hour))
+		sched, err := f.on("late", scheduler.PerMinute(1), 1, redis.FailLocal(2), redis.WithHorizon(time.Hour), redis.WithTolerance(5*ms))
 		require.NoError(t, err)
 		// A line asks for its head, and again when it is told to.
-		ask := func() time.Time { return sched.Next(time.Now(), 0, 1) }
+		ask := func() time.Time {
+			sched.Demand(time.Now(), 1, 1, time.Time{})
+			return sched.Next(time.Now(), 0, 1)
+		}
 		sched.Notify(func() { ask() })
 		began := time.Now()
 		ask()

@@ -112,7 +112,7 @@ func (l *link) budget(probes bool) time.Duration {
 	case probes && slow == 0:
 		return connecting * l.timeout
 	case probes:
-		return max(mostTimeouts*l.timeout, slow+l.timeout)
+		return max(5*l.timeout/2, slow+l.timeout)
 	}
 	return max(l.timeout, min(slow, mostTimeouts*l.timeout))
 }

@@ -69,23 +69,24 @@ func TestReadOnly(t *testing.T) {
 func TestNoHangAfterOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newScripted(t, 2*ms).failing(errors.New("gone"))
-		sched, err := f.path().On(f.client, "b", scheduler.PerSecond(100), 1, redis.FailClosed())
+		sched, err := f.on("b", scheduler.PerSecond(100), 1, redis.FailClosed())
 		require.NoError(t, err)
 		s, err := shaper.NewFrom(sched)
 		require.NoError(t, err)
-		done := make(chan error, 1)
-		go func() { done <- s.Wait(t.Context()) }()
-		time.Sleep(500 * ms)
-		s.HoldUntil(time.Now().Add(2 * time.Second))
-		time.Sleep(500 * ms)
-		f.set(false, nil)
-		time.Sleep(3 * time.Second)
-		synctest.Wait()
-		select {
-		case err := <-done:
-			assert.NoError(t, err)
-		default:
-			t.Error("it waits still")
+		for _, away := range []bool{true, true, false} {
+			if !away {
+				f.set(false, nil)
+				assert.Error(t, s.Wait(t.Context()), "it is looked for while calls come")
+				time.Sleep(500 * ms)
+			}
+			s.HoldUntil(time.Now().Add(2 * time.Second))
+			var unavailable *redis.UnavailableError
+			err := s.Wait(t.Context())
+			assert.Equal(t, away, errors.As(err, &unavailable), err)
+			if !away {
+				assert.NoError(t, err)
+			}
+			time.Sleep(500 * ms)
 		}
 		require.NoError(t, s.Close())
 		require.NoError(t, sched.Close())
@@ -124,7 +125,7 @@ func TestHoldIsNotLost(t *testing.T) {
 func TestImpatientCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newScripted(t, 20*ms)
-		sched, err := f.path().On(f.client, "b", scheduler.PerSecond(100), 1, redis.FailClosed())
+		sched, err := f.on("b", scheduler.PerSecond(100), 1, redis.FailClosed())
 		require.NoError(t, err)
 		for range 8 {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*ms)
@@ -156,11 +157,10 @@ func TestOneNameManyKinds(t *testing.T) {
 	require.NoError(t, newShaper(t, other).Wait(t.Context()))
 }
 
-func TestGroupRefusesLimits(t *testing.T) {
-	limit, err := scheduler.NewSlidingLog(1000, time.Hour)
-	require.NoError(t, err)
-	_, err = redis.NewGroup[host](client(t, closedPort(t)), "w", scheduler.PerSecond(100), 1, redis.FailLocal(1), redis.WithShaper(shaper.WithLimits(limit)))
-	assert.ErrorContains(t, err, "redis: ")
+func TestGroupRefusesSchedules(t *testing.T) {
+	of := func(string) (scheduler.Scheduler, error) { return scheduler.NewSlidingLog(1000, time.Hour) }
+	_, err := redis.NewGroup[string](client(t, closedPort(t)), "w", scheduler.PerSecond(100), 1, redis.FailLocal(1), redis.WithShaper(shaper.WithSchedules(of)))
+	assert.ErrorContains(t, err, "schedules by key")
 }
 
 // A call that only asks what the wait would be takes no slot.

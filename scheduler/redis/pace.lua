@@ -49,7 +49,6 @@ else
   if foreign then redis.call('DEL', KEYS[1]) end
   epoch, tat = begin, math.min(tonumber(ARGV[10]), now + tonumber(ARGV[11]))
 end
-if tat < now then tat, frac = now, 0 end
 
 -- passed drops the positions of a row that lie before an instant.
 local function passed(row, us, us_frac)
@@ -64,8 +63,12 @@ end
 
 -- put makes a row free that was reserved in this epoch.
 local function put(us, f, n)
+  local a, b = add(us, f, n)
+  if a == tat and b == frac then
+    tat, frac = us, f -- none was reserved behind it: if it has passed, no T is lost
+    return
+  end
   local row = passed({us, f, n}, now, 0)
-  local a, b = add(row[1], row[2], row[3])
   if row[3] <= 0 or less(tat, frac, a, b) then return end
   local i = 1
   while free[i] and less(free[i][1], free[i][2], row[1], row[2]) do i = i + 1 end
@@ -103,6 +106,7 @@ if settle > 0 and tat + tonumber(ARGV[15]) <= now then
   epoch = begin
   not_before(now + settle)
 end
+if tat < now then tat, frac = now, 0 end
 if tonumber(ARGV[12]) > 0 then hold = math.max(hold, now + tonumber(ARGV[12])) end
 if hold > now then not_before(hold) end
 if ARGV[13] == '1' then not_before(now) end

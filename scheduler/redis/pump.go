@@ -190,11 +190,11 @@ func (p *pump) Demand(from time.Time, units, cost int64, deadline time.Time) {
 	p.mustBeMade()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	had := p.want.units > 0
-	p.want = want{units, cost, from, deadline}
 	if p.closed {
 		return
 	}
+	had := p.want.units > 0
+	p.want = want{units, cost, from, deadline}
 	if had != (units > 0) {
 		p.link.watch(p, units > 0)
 	}

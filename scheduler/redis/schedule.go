@@ -47,6 +47,7 @@ type Schedule struct {
 	tat      reading   // TAT as the store told it, and when that is here
 	held     time.Time // a hold that the store is to be told of
 	heard    time.Time // when the latest reply came
+	stale    []row     // that has passed unused, for the next step
 	even     bool      // nothing is saved up at the next step
 	meters   []*lane   // of calls of Allow, those that none uses
 }
@@ -212,7 +213,11 @@ func (s *Schedule) expire(now time.Time) (missed int64) {
 		}
 	}
 	missed = s.usable(now, s.tolerance)
-	s.cut(0, missed)
+	if rows := s.cut(0, missed); missed > 0 && s.units == 0 {
+		// If no other has reserved any behind them, the next step begins where they did: a process
+		// that was late loses the time, and not its turn.
+		s.stale = rows[len(rows)-1:]
+	}
 	return missed
 }
 
@@ -266,9 +271,9 @@ func (s *Schedule) due(now time.Time, w want) (step bool, look time.Time) {
 func (s *Schedule) send(now time.Time, w want) (func(context.Context) error, func(sent, received time.Time)) {
 	probes := !s.standing.up
 	r := s.request(s.lane, now)
-	if s.rejoins && !probes {
+	if s.rejoins || s.standing.err != nil && s.policy.kind == local {
 		// All processes have found the store by then.
-		r.settle = probeEvery + s.link.budget(true)
+		r.settle = probeEvery + s.link.timeout
 	}
 	r.hold = max(s.held.Sub(now), 0)
 	held := s.held
@@ -292,6 +297,10 @@ func (s *Schedule) send(now time.Time, w want) (func(context.Context) error, fun
 			s.giveBack(r.number, s.units-w.units)
 		}
 	}
+	for _, r2 := range s.stale {
+		s.returned = append(s.returned, tagged[row]{r.number, r2})
+	}
+	s.stale = nil
 	r.span = s.config.reach(s.link)
 	r.returned = s.returned
 	var reply paceReply
@@ -317,7 +326,7 @@ func (s *Schedule) send(now time.Time, w want) (func(context.Context) error, fun
 		if s.held.Equal(held) {
 			s.held = time.Time{}
 		}
-		s.rejoins = s.rejoins && probes
+		s.rejoins = false
 		s.accept(r, reply, received)
 	}
 	return send, accept

@@ -89,7 +89,7 @@ type member struct {
 
 func (s *scripted) join(t *testing.T, r scheduler.Rate, burst int64, p redis.Policy, skew time.Duration, opts ...redis.Option) member {
 	t.Helper()
-	sched, err := s.path().On(s.client, "shared", r, burst, p, append(opts, redis.WithSkew(skew))...)
+	sched, err := s.on("shared", r, burst, p, append(opts, redis.WithSkew(skew))...)
 	require.NoError(t, err)
 	line, err := redis.NewShaper(sched, shaper.WithClock(skewed(skew)), shaper.WithQueue(100_000))
 	require.NoError(t, err)
@@ -137,5 +137,9 @@ func (s *scripted) hanging() *scripted {
 }
 
 func (s *scripted) on(name string, r scheduler.Rate, burst int64, p redis.Policy, opts ...redis.Option) (*redis.Schedule, error) {
-	return s.path().On(s.client, name, r, burst, p, opts...)
+	sched, err := s.path().On(s.client, name, r, burst, p, opts...)
+	if err == nil {
+		sched.Meet()
+	}
+	return sched, err
 }

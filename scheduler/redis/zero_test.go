@@ -74,17 +74,19 @@ func TestTolerance(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, tolerance, sched.Tolerance())
 			for late, missed := range map[time.Duration]int64{tolerance: 0, tolerance + 1: 1} {
-				sched.Next(time.Now(), 0, 1)
+				sched.Demand(time.Now(), 1, 1, time.Time{})
 				synctest.Wait()
 				before := sched.Stats().Missed
 				require.EqualValues(t, 1, sched.Stats().InHand)
 				time.Sleep(late)
+				sched.Demand(time.Now(), 1, 1, time.Time{})
 				at := sched.Next(time.Now(), 0, 1)
 				assert.Equal(t, missed, sched.Stats().Missed-before, "%v late", late)
 				if missed == 0 {
 					assert.Equal(t, time.Now(), at)
 					sched.Commit(at, at, 1)
 				}
+				sched.Demand(time.Now(), 0, 0, time.Time{})
 				time.Sleep(time.Second) // what is left is handed back
 			}
 			require.NoError(t, sched.Close())
