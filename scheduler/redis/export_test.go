@@ -233,3 +233,12 @@ func (w *WatchedQuota) Left() []QuotaDeparture {
 	defer w.noting.Unlock()
 	return slices.Clone(w.left)
 }
+
+// Kill has the schedule do nothing any more, as if its process had been killed.
+func (s *Schedule) Kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cut(0, s.units)
+	s.closed = true
+	s.setTimerLocked(time.Time{}, time.Time{})
+}
