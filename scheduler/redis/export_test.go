@@ -72,6 +72,8 @@ func (p *Path) count(ctx context.Context, key string, r countRequest) (got count
 	return got, errors.Join(err, p.After())
 }
 
+func (p *Path) failed(context.Context) {}
+
 // On returns a schedule at the end of a path.
 func (p *Path) On(client goredis.UniversalClient, name string, r scheduler.Rate, burst int64, how Policy, opts ...Option) (*Schedule, error) {
 	c, err := configure(opts)

@@ -137,6 +137,7 @@ func (l *link) ask(ctx context.Context, h *header, probes bool, run func(context
 		cancel()
 		switch {
 		case err != nil:
+			l.store.failed(context.WithoutCancel(ctx))
 			return err
 		case took > budget:
 			// A process that was stopped reads a reply long after it came, and would take its

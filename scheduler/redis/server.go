@@ -38,8 +38,8 @@ func newServer(client goredis.UniversalClient) *server {
 	return &server{client: client, batch: &batch{client: client}}
 }
 
-// reload has the client of a cluster look for the masters: by itself it does so once a minute.
-func (s *server) reload(ctx context.Context) {
+// failed has the client of a cluster look for the masters: by itself it does so once a minute.
+func (s *server) failed(ctx context.Context) {
 	if c, ok := s.client.(*goredis.ClusterClient); ok {
 		c.ReloadState(ctx)
 	}

@@ -15,6 +15,8 @@ import (
 type store interface {
 	pace(ctx context.Context, key string, r paceRequest) (paceReply, error)
 	count(ctx context.Context, key string, r countRequest) (countReply, error)
+	// failed is called after a step that had no answer: it looks where the store is now.
+	failed(ctx context.Context)
 }
 
 // A header is what each request has. Requests of a lane are sent one after the other, with rising
