@@ -51,8 +51,10 @@ type GCRA struct {
 	// Otherwise each unit would lose a fraction.
 	tat  time.Time
 	frac uint64
-	// seen is the latest d of a departure; a t before it is stale.
+	// seen is the latest d of a departure, or change of the rate; a t before it is stale.
 	seen time.Time
+
+	unsettled *unsettled // in times, of which the fractions are in den; nil: none
 }
 
 // A GCRAOption changes a [GCRA] that [NewGCRA] makes. A nil one is a programming error
@@ -157,35 +159,58 @@ func (g *GCRA) Commit(due, left time.Time, n int64) {
 	}
 	d = later(d, g.seen)
 	g.seen = d
-	if g.owed(d) == dry {
-		// Without a fraction any den will do; a small one keeps [GCRA.Ticks] possible.
-		g.tat, g.frac, g.emission.den = d, 0, g.emission.units
-	}
+	g.departs(d)
 	g.advance(g.emission.times(n))
-	if g.owed(d) == forever {
-		// As far as a wait can be told. Beyond that, each large cost would move TAT by
-		// centuries, to years that no state can hold.
-		g.tat, g.frac = d.Add(never), 0
+	g.cutTAT(d)
+}
+
+// departs has TAT be d, the instant of a departure, if that is later. A TAT in the nanosecond
+// for which d stands is the instant itself: the fraction is kept.
+func (g *GCRA) departs(d time.Time) {
+	if g.unsettled != nil {
+		g.unsettled.then(g.debtAt(d))
+	}
+	if g.owed(d) != dry {
+		return
+	}
+	g.tat, g.frac = d, 0
+	if g.unsettled == nil {
+		// Without a fraction any den will do; a small one keeps [GCRA.Ticks] possible.
+		g.emission.den = g.emission.units
+	}
+}
+
+// cutTAT keeps TAT as far from an instant as a wait can be told. Beyond that, each large cost
+// would move it by centuries, to years that no state can hold.
+func (g *GCRA) cutTAT(from time.Time) {
+	if g.owed(from) == forever {
+		g.tat, g.frac = from.Add(never), 0
+		g.unsettled = nil // it cannot be told any more what they cost
 	}
 }
 
 // SetRate changes the rate as of now. Units that are owed stay owed, and their
 // time is recomputed: half a unit owed at 10/s is half a unit owed at 5/s. A time of
-// more than 292 years was cut to that, and counts as that many units. On an error
-// nothing has changed.
+// more than 292 years was cut to that, and counts as that many units. Nothing is due before
+// now any more. On an error nothing has changed.
 func (g *GCRA) SetRate(now time.Time, r Rate) error {
 	mustBeMade(g.burst > 0, "GCRA")
 	if err := checkRate(r, g.burst); err != nil {
 		return err
 	}
 	now = later(now, g.seen)
-	g.rate = r
+	g.seen, g.rate = now, r
+	if g.unsettled != nil {
+		g.departs(now)
+		g.setEmissionUnsettled(now, newEmission(r))
+		return nil
+	}
 	left := span{frac: g.frac}
 	if owed := g.emission.minus(g.owed(now), justNow); owed != (span{}) {
 		left, g.emission = g.emission.convert(owed, newEmission(r))
 		g.tat = now
 	} else {
-		// TAT has come, and stays when it was: what is due since then leaves late.
+		// TAT has come, and stays when it was.
 		left, g.emission = g.emission.rebase(left, newEmission(r))
 	}
 	g.frac = 0
@@ -201,6 +226,9 @@ func (g *GCRA) Forfeit(t time.Time, keep int64) {
 	mustBeMade(g.burst > 0, "GCRA")
 	t = later(t, g.seen)
 	least := g.emission.times(g.burst - min(max(keep, 1), g.burst))
+	if g.unsettled != nil {
+		g.unsettled.then(differenceOf(g.emission.den, g.distance(t), least.amount()))
+	}
 	if g.emission.minus(g.owed(t), g.emission.plus(justNow, least)) == (span{}) {
 		g.tat, g.frac = t, 0
 		g.advance(least)
@@ -211,6 +239,7 @@ func (g *GCRA) Forfeit(t time.Time, keep int64) {
 // something would leave. It shares nothing with g, which is unchanged.
 func (g *GCRA) Forfeited(t time.Time, keep int64) Scheduler {
 	other := *g
+	other.unsettled = nil
 	other.Forfeit(t, keep)
 	return &other
 }
