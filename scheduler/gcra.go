@@ -51,7 +51,7 @@ type GCRA struct {
 	// Otherwise each unit would lose a fraction.
 	tat  time.Time
 	frac uint64
-	// seen is the latest d of a departure, or change of the rate; a t before it is stale.
+	// seen is the latest d of a departure; a t before it is stale.
 	seen time.Time
 
 	unsettled *unsettled // in times, of which the fractions are in den; nil: none
@@ -191,16 +191,17 @@ func (g *GCRA) cutTAT(from time.Time) {
 
 // SetRate changes the rate as of now. Units that are owed stay owed, and their
 // time is recomputed: half a unit owed at 10/s is half a unit owed at 5/s. A time of
-// more than 292 years was cut to that, and counts as that many units. Nothing is due before
-// now any more. On an error nothing has changed.
+// more than 292 years was cut to that, and counts as that many units. On an error
+// nothing has changed.
 func (g *GCRA) SetRate(now time.Time, r Rate) error {
 	mustBeMade(g.burst > 0, "GCRA")
 	if err := checkRate(r, g.burst); err != nil {
 		return err
 	}
 	now = later(now, g.seen)
-	g.seen, g.rate = now, r
+	g.rate = r
 	if g.unsettled != nil {
+		g.seen = now
 		g.departs(now)
 		g.setEmissionUnsettled(now, newEmission(r))
 		return nil
@@ -210,7 +211,7 @@ func (g *GCRA) SetRate(now time.Time, r Rate) error {
 		left, g.emission = g.emission.convert(owed, newEmission(r))
 		g.tat = now
 	} else {
-		// TAT has come, and stays when it was.
+		// TAT has come, and stays when it was: what is due since then leaves late.
 		left, g.emission = g.emission.rebase(left, newEmission(r))
 	}
 	g.frac = 0

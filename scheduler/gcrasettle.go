@@ -10,8 +10,8 @@ import (
 // A settled schedule is the replay with the true costs, exactly, where the instant of a
 // departure counts as Commit took it at the time: with the tolerance and, if TAT lay in the
 // nanosecond of the departure, as TAT. A schedule that had known all costs before may have
-// taken another fraction, so the two differ by less than 1 ns. A change of the rate counts as
-// a departure that costs nothing.
+// taken another fraction, so the two differ by less than 1 ns. While something is unsettled a
+// change of the rate counts as a departure that costs nothing: none is due before it any more.
 func (g *GCRA) CommitUnsettled(id uint64, due, left time.Time, n int64) {
 	g.Commit(due, left, n)
 	if g.owed(g.seen) != forever {

@@ -64,6 +64,7 @@ func (s *settling) forfeit(t, keep int64) { s.s.(scheduler.Forfeiter).Forfeit(at
 type replays struct {
 	of    []*oracle.Replay
 	calls [][]int // of each
+	open  int     // how many are unsettled
 }
 
 func newReplays(of ...*oracle.Replay) *replays {
@@ -79,6 +80,9 @@ func (s *replays) next(t, n int64) int64 {
 }
 
 func (s *replays) leave(due, left, n int64, unsettled bool) {
+	if unsettled {
+		s.open++
+	}
 	for i, r := range s.of {
 		if c := r.Leave(due, left, n); unsettled {
 			s.calls[i] = append(s.calls[i], c)
@@ -87,6 +91,7 @@ func (s *replays) leave(due, left, n int64, unsettled bool) {
 }
 
 func (s *replays) settle(call int, cost int64) {
+	s.open--
 	for i, r := range s.of {
 		r.Settle(s.calls[i][call], cost)
 	}
@@ -94,7 +99,7 @@ func (s *replays) settle(call int, cost int64) {
 
 func (s *replays) setRate(now int64, r scheduler.Rate) {
 	for _, of := range s.of {
-		of.SetInterval(now, oracle.Interval(r.Units(), r.Period()))
+		of.SetInterval(now, oracle.Interval(r.Units(), r.Period()), s.open > 0)
 	}
 }
 

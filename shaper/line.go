@@ -27,16 +27,17 @@ type line struct {
 	time   timeline
 	limits // of all calls
 
-	first    *flow           // of the calls that are under no other limits
-	head     *flow           // that whose call is next; nil if there is none that its key allows
-	keys     *keys           // nil: there is one
-	freed    bool            // a key has become free since the head was chosen
-	len      int             // calls that wait
-	units    int64           // their costs
-	dated    int             // how many of them have deadlines
-	seq      uint32          // of the latest call
-	refusals map[*call]error // of calls that waited and do not know yet
-	answers  answers
+	first     *flow           // of the calls that are under no other limits
+	head      *flow           // that whose call is next; nil if there is none that its key allows
+	keys      *keys           // nil: there is one
+	freed     bool            // a key has become free since the head was chosen
+	len       int             // calls that wait
+	units     int64           // their costs
+	dated     int             // how many of them have deadlines
+	seq       uint32          // of the latest call
+	refusals  map[*call]error // of calls that waited and do not know yet
+	unsettled unsettled
+	answers   answers
 
 	nextDue  time.Time // when the head is due; beyond all time if it waits for no instant
 	putOff   int       // how often one was not, when that had come, since a call left
@@ -57,6 +58,7 @@ func (l *line) init(own *flow, limits limits, c config, base timebase, pool *cal
 	l.pool = pool
 	l.time = timeline{timebase: base}
 	l.limits = limits
+	l.unsettled.bounds = c.unsettled
 	l.inFlight.Store(limits.places.most)
 	l.unused.until = base.epoch
 	l.first = own

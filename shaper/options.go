@@ -49,6 +49,8 @@ type config struct {
 	under    *Shaper
 	underSet bool
 
+	unsettled *settling
+
 	classes  *int
 	overtake time.Duration
 	rule     *classRule // of a Group
@@ -187,6 +189,9 @@ func configure(opts []Option) (config, error) {
 		return c, errors.New("shaper: clock nil: must be a clock")
 	}
 	if err := c.checkClasses(); err != nil {
+		return c, err
+	}
+	if err := c.checkUnsettled(); err != nil {
 		return c, err
 	}
 	for i, limit := range c.limits {

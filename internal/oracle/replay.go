@@ -72,9 +72,16 @@ func (r *Replay) Leave(due, left, n int64) int {
 	return len(r.events) - 1
 }
 
-// SetInterval changes the emission interval at now.
-func (r *Replay) SetInterval(now int64, t *big.Rat) {
+// SetInterval changes the emission interval at now. While a cost may become known that is a
+// departure that costs nothing; otherwise a TAT that has come stays what it was.
+func (r *Replay) SetInterval(now int64, t *big.Rat, unsettled bool) {
+	seen := r.seen
 	at := r.reach(now)
+	if !unsettled {
+		if r.seen = seen; r.tat.Cmp(at) < 0 {
+			at = r.tat
+		}
+	}
 	r.add(replayed{at: at, t: t, turns: true})
 }
 
