@@ -15,7 +15,7 @@ import (
 )
 
 // depart submits a call that may be settled and returns where its departure will be.
-func (r *recorder) depart(ctx context.Context, depart func(context.Context, shaper.Call) (*shaper.Departure, error), c shaper.Call) (*submitted, **shaper.Departure) {
+func (r *recorder) depart(ctx context.Context, depart departer, c shaper.Call) (*submitted, **shaper.Departure) {
 	d := new(*shaper.Departure)
 	return r.submit(func() (err error) {
 		*d, err = depart(ctx, c)
@@ -101,46 +101,47 @@ func TestCostKnownAfterTheAnswer(t *testing.T) {
 // A front is one of the things that calls depart from.
 type front struct {
 	name string
-	make func(t *testing.T) func(context.Context, shaper.Call) (*shaper.Departure, error)
+	make func(t *testing.T) departer
 }
+
+type departer func(context.Context, shaper.Call) (*shaper.Departure, error)
 
 // forEachFront tests a limit as that of a Shaper, a key, and an account.
 func forEachFront(t *testing.T, r scheduler.Rate, burst int, test func(t *testing.T, f front)) {
-	type depart = func(context.Context, shaper.Call) (*shaper.Departure, error)
 	with := shaper.WithBurst(burst)
 	for _, f := range []front{
-		{"Shaper", func(t *testing.T) depart { return newShaper(t, r, with).Depart }},
-		{"All", func(t *testing.T) depart {
+		{"Shaper", func(t *testing.T) departer { return newShaper(t, r, with).Depart }},
+		{"All", func(t *testing.T) departer {
 			return newShaper(t, r, with, shaper.WithLimits(scheduler.PerCall(scheduler.Must(scheduler.NewGCRA(scheduler.PerSecond(1000), 10))))).Depart
 		}},
-		{"TokenBucket", func(t *testing.T) depart {
+		{"TokenBucket", func(t *testing.T) departer {
 			s, err := shaper.NewFrom(scheduler.Must(scheduler.NewTokenBucket(r, int64(burst))))
 			require.NoError(t, err)
 			return s.Depart
 		}},
-		{"Key", func(t *testing.T) depart {
+		{"Key", func(t *testing.T) departer {
 			g, err := shaper.NewGroup[string](r, with)
 			require.NoError(t, err)
 			return g.Of("a").Depart
 		}},
-		{"Key with a schedule", func(t *testing.T) depart {
+		{"Key with a schedule", func(t *testing.T) departer {
 			g, err := shaper.NewGroup[string](scheduler.Unlimited, shaper.WithSchedules(func(string) (scheduler.Scheduler, error) {
 				return scheduler.NewGCRA(r, int64(burst))
 			}))
 			require.NoError(t, err)
 			return g.Of("a").Depart
 		}},
-		{"Key under an account", func(t *testing.T) depart {
+		{"Key under an account", func(t *testing.T) departer {
 			g, err := shaper.NewGroup[string](r, with, shaper.Under(newShaper(t, scheduler.Unlimited)))
 			require.NoError(t, err)
 			return g.Of("a").Depart
 		}},
-		{"Account of a key", func(t *testing.T) depart {
+		{"Account of a key", func(t *testing.T) departer {
 			g, err := shaper.NewGroup[string](scheduler.Unlimited, shaper.Under(newShaper(t, r, with)))
 			require.NoError(t, err)
 			return g.Of("a").Depart
 		}},
-		{"Both", func(t *testing.T) depart {
+		{"Both", func(t *testing.T) departer {
 			g, err := shaper.NewGroup[string](r, with, shaper.Under(newShaper(t, r, with)),
 				shaper.WithWeights(func(string) int { return 2 }))
 			require.NoError(t, err)
