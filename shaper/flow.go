@@ -28,13 +28,14 @@ type keyOrder struct {
 	weight int64
 	// weighted: the weight was set by hand.
 	weighted bool
+	ready    bool // it is free and its head needs a place; see party
 	kept     bool // something was set by hand that the key is remembered for
 	state    keyState
 	putOff   uint8         // how often its head was, when the instant had come, since one left
 	until    time.Duration // when it becomes free, if it is blocked until then, since the epoch
 	from     time.Duration // when its head arrived, or the key became free of a hold later
 
-	atFree, atBlocked, atCrowd int32 // where it is in each of the queues
+	atFree, atBlocked, atCrowd, atStanding int32 // where it is in each of the queues
 }
 
 // bounds are what a line, or a key, may have waiting.
@@ -82,7 +83,7 @@ const mostRounds = 1000
 
 // openLocked reports whether a call may leave now for all but the schedules.
 func (f *flow) openLocked(now time.Time, place bool) bool {
-	return f.line.open(now, place) && (f.own == nil || f.own.open(now, place))
+	return f.line.open(now, place) && (f.own == nil || f.own.open(now, place)) && !f.stands(place)
 }
 
 // earliestLocked returns the first instant, not before t, at which a call could leave for
@@ -91,6 +92,9 @@ func (f *flow) earliestLocked(t time.Time, place bool) time.Time {
 	t = f.line.earliest(t, place)
 	if f.own != nil {
 		t = f.own.earliest(t, place)
+	}
+	if place && f.party != nil {
+		t = later(t, f.party.places.freedAt)
 	}
 	return t
 }
@@ -103,8 +107,11 @@ func (f *flow) freeLocked(now time.Time) (at time.Time, ok bool) {
 	switch {
 	case f.own == nil:
 		return at, true
-	case f.own.stand(c.place):
+	case f.own.stand(c.place) || f.stands(c.place):
 		return at, false
+	}
+	if c.place && f.party != nil {
+		at = later(at, f.party.places.freedAt)
 	}
 	return f.own.due(f.own.earliest(at, c.place), now, c.cost), true
 }

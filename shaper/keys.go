@@ -86,6 +86,10 @@ func (l *line) chooseLocked(now time.Time) *flow {
 	}
 	for {
 		f := q.next()
+		if f != nil && f.stands(f.calls.head.place) {
+			l.placeLocked(f, now, changed) // others of its Group have taken the places
+			continue
+		}
 		if f == nil || !f.mayCloseLocked() {
 			l.head = f
 			return f
@@ -147,15 +151,15 @@ func (l *line) placeLocked(f *flow, now time.Time, m move) {
 	} else {
 		q.blocked.Remove(f)
 	}
-	if q.fair != nil {
+	switch {
+	case q.fair != nil:
 		l.shareLocked(f, at, was, m)
-		return
-	}
-	if f.state == free {
+	case f.state == free:
 		q.free.Put(f, f.rankLocked())
-	} else {
+	default:
 		q.free.Remove(f)
 	}
+	l.admitLocked(f, now)
 }
 
 // putOffLocked returns when a key is looked at again that is blocked until then. If that has

@@ -33,6 +33,7 @@ type config struct {
 	queueSet    bool
 	maxInFlight int64
 	inFlightSet bool
+	ofAll       *int // in flight, of all keys
 	limits      []scheduler.Scheduler
 	clock       clock.Clock
 	clockSet    bool
@@ -91,6 +92,11 @@ func WithMaxBacklog(d time.Duration) Option { return func(c *config) { c.maxBack
 func WithMaxInFlight(n int) Option {
 	return func(c *config) { c.maxInFlight, c.inFlightSet = int64(n), true }
 }
+
+// WithMaxInFlightOfAll bounds how many calls of all keys of a [Group] together are in flight at a
+// time, beside [WithMaxInFlight], which bounds each, and that of the account. A key whose call
+// waits for such a place is in no other Group's way. It is for [NewGroup] with [Under] only.
+func WithMaxInFlightOfAll(n int) Option { return func(c *config) { c.ofAll = &n } }
 
 // WithLimits adds limits that hold beside the rate: a call leaves when all of them
 // allow it, and each is charged what really left. The Shaper owns them from then
@@ -173,6 +179,10 @@ func configure(opts []Option) (config, error) {
 		return c, fmt.Errorf("shaper: queue %d: must be at least 1", c.capacity)
 	case c.inFlightSet && c.maxInFlight < 1:
 		return c, fmt.Errorf("shaper: %d in flight: must be at least 1", c.maxInFlight)
+	case c.ofAll != nil && *c.ofAll < 1:
+		return c, fmt.Errorf("shaper: %d in flight of all keys: must be at least 1", *c.ofAll)
+	case c.ofAll != nil && !c.underSet:
+		return c, fmt.Errorf("shaper: %d in flight of all keys: needs Under", *c.ofAll)
 	case c.grain != nil && *c.grain < 0:
 		return c, fmt.Errorf("shaper: grain %v: must not be negative", *c.grain)
 	case c.grain != nil && !c.precise:

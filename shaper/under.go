@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/sluice-go/sluice/shaper/internal/pq"
 )
 
 // Under has the keys of a [Group] share the limits of an account, beside their own: a call
@@ -99,6 +101,10 @@ func (g *Group[K]) goUnder() error {
 	g.party = &party{bounds: c.bounds}
 	if !c.queueSet {
 		g.party.capacity = 0
+	}
+	if c.ofAll != nil {
+		g.party.places.most = int64(*c.ofAll)
+		g.party.standing = pq.New(goesBefore, func(f *flow) *int32 { return &f.atStanding })
 	}
 	now := account.time.now()
 	account.passLocked(now)

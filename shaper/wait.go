@@ -156,7 +156,7 @@ func (f *flow) leaveLocked(now time.Time, a ask) bool {
 	l.passedByLocked(f, a.cost)
 	a.take()
 	if a.done != nil {
-		l.answers.add(f, a.done, nil)
+		l.answers.add(f, a.done, nil, a.place)
 	}
 	return true
 }
