@@ -160,6 +160,9 @@ func (f *flow) pushLocked(c *call) {
 	}
 	if f.party != nil {
 		f.party.waiting++
+		if f.apart() {
+			l.apart++
+		}
 	}
 }
 
@@ -175,9 +178,15 @@ func (f *flow) removeLocked(c *call) {
 	}
 	if f.party != nil {
 		f.party.waiting--
+		if f.apart() {
+			l.apart--
+		}
 		f.party.life.noteLocked(f.party.waiting)
 	}
 }
+
+// apart reports whether calls of the key take no room of the line's.
+func (f *flow) apart() bool { return f.party != nil && f.party.room > 0 }
 
 // changedLocked is called when the key's limits have changed, which may be those of the
 // line, and lets leave what may leave by that.

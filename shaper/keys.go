@@ -70,7 +70,11 @@ func (q *keys) crowdLocked(f *flow) {
 		q.crowd.Remove(f)
 		return
 	}
-	q.crowd.Put(f, -int64(f.calls.len)*maxWeight/f.weight) // rounded: hasMoreRoom decides between equals
+	rank := -int64(f.calls.len) * maxWeight / f.weight // rounded: hasMoreRoom decides between equals
+	if f.apart() {
+		rank = 1 // behind all that could make room
+	}
+	q.crowd.Put(f, rank)
 }
 
 // chooseLocked finds the key whose head is next.
@@ -235,7 +239,7 @@ func (l *line) passLocked(now time.Time) {
 // that is more than the newcomer's key would have.
 func (l *line) makeRoomLocked(f *flow, now time.Time) bool {
 	most := l.keys.crowd.First()
-	if most == nil || int64(most.calls.len)*f.weight <= int64(f.calls.len+1)*most.weight {
+	if most == nil || most.apart() || int64(most.calls.len)*f.weight <= int64(f.calls.len+1)*most.weight {
 		return false
 	}
 	most.dismissLocked(most.calls.newest(), now, ErrQueueFull, 0)

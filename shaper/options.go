@@ -34,6 +34,7 @@ type config struct {
 	maxInFlight int64
 	inFlightSet bool
 	ofAll       *int // in flight, of all keys
+	roomOfAll   *int // for calls that wait, of all keys
 	limits      []scheduler.Scheduler
 	clock       clock.Clock
 	clockSet    bool
@@ -97,6 +98,12 @@ func WithMaxInFlight(n int) Option {
 // time, beside [WithMaxInFlight], which bounds each, and that of the account. A key whose call
 // waits for such a place is in no other Group's way. It is for [NewGroup] with [Under] only.
 func WithMaxInFlightOfAll(n int) Option { return func(c *config) { c.ofAll = &n } }
+
+// WithQueueOfAll gives the keys of a [Group] room of their own: n calls of all keys together may
+// wait, beside those that may by the account's [WithQueue]. They take none of that room, and are
+// refused for want of it neither on arrival nor later. [WithQueue] bounds each key besides. It is
+// for [NewGroup] with [Under] only.
+func WithQueueOfAll(n int) Option { return func(c *config) { c.roomOfAll = &n } }
 
 // WithLimits adds limits that hold beside the rate: a call leaves when all of them
 // allow it, and each is charged what really left. The Shaper owns them from then
@@ -183,6 +190,10 @@ func configure(opts []Option) (config, error) {
 		return c, fmt.Errorf("shaper: %d in flight of all keys: must be at least 1", *c.ofAll)
 	case c.ofAll != nil && !c.underSet:
 		return c, fmt.Errorf("shaper: %d in flight of all keys: needs Under", *c.ofAll)
+	case c.roomOfAll != nil && *c.roomOfAll < 1:
+		return c, fmt.Errorf("shaper: queue %d of all keys: must be at least 1", *c.roomOfAll)
+	case c.roomOfAll != nil && !c.underSet:
+		return c, fmt.Errorf("shaper: queue %d of all keys: needs Under", *c.roomOfAll)
 	case c.grain != nil && *c.grain < 0:
 		return c, fmt.Errorf("shaper: grain %v: must not be negative", *c.grain)
 	case c.grain != nil && !c.precise:

@@ -12,6 +12,7 @@ type party struct {
 	bounds         // of each key; a capacity of 0 is none
 	counts  counts // of all its calls
 	waiting int
+	room    int // for calls that wait, beside that of the line; 0: they share that
 	life    lifecycle
 
 	places   places          // for all keys together

@@ -2,6 +2,7 @@ package shaper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -97,12 +98,19 @@ func (r *Refusal) HeldUntil() time.Time { return r.heldUntil }
 
 // WouldWait returns Delay. Where the wait is unknown it is 1 ns if the call may fare better
 // later, as behind a pause or when a place in flight is free again: it is positive when
-// coming again makes sense. Packages that know no Shaper read it through an interface of
+// coming again makes sense. A reason from elsewhere may tell it by a method of that name. Packages
+// that know no Shaper read it through an interface of
 // this one method.
 func (r *Refusal) WouldWait() time.Duration {
 	switch reason.Label(r.Reason) {
 	case "queue_full", "max_delay", "deadline", "too_many_keys":
 		return max(r.Delay, 1)
+	}
+	if later, ok := errors.AsType[interface {
+		error
+		WouldWait() time.Duration
+	}](r.Reason); ok {
+		return max(r.Delay, later.WouldWait())
 	}
 	return r.Delay
 }

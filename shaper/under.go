@@ -102,6 +102,9 @@ func (g *Group[K]) goUnder() error {
 	if !c.queueSet {
 		g.party.capacity = 0
 	}
+	if c.roomOfAll != nil {
+		g.party.room = *c.roomOfAll
+	}
 	if c.ofAll != nil {
 		g.party.places.most = int64(*c.ofAll)
 		g.party.standing = pq.New(goesBefore, func(f *flow) *int32 { return &f.atStanding })

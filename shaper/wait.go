@@ -189,7 +189,7 @@ func (f *flow) joinLocked(now time.Time, a ask) (*call, error) {
 	ahead := f.calls.ahead(a.class, arrived)
 	due := f.foreseeLocked(now, ahead, a.cost)
 	deadline, reason := f.suitLocked(now, due, f.backlogLocked(now, due, ahead, a.cost).Sub(now), a)
-	if reason == nil && l.keys != nil && l.crowded(now, l.len, l.capacity) && !l.makeRoomLocked(f, now) {
+	if reason == nil && l.keys != nil && !f.roomLocked(now) {
 		reason = ErrQueueFull
 	}
 	if reason != nil {
@@ -205,6 +205,15 @@ func (f *flow) joinLocked(now time.Time, a ask) (*call, error) {
 	f.pushLocked(c)
 	l.joinedLocked(f, c, now)
 	return c, nil
+}
+
+// roomLocked reports whether a newcomer has room among other keys. It may make some.
+func (f *flow) roomLocked(now time.Time) bool {
+	l := f.line
+	if f.apart() {
+		return f.party.waiting < f.party.room
+	}
+	return !l.crowded(now, l.len-l.apart, l.capacity) || l.makeRoomLocked(f, now)
 }
 
 // suitLocked returns the reason for which a newcomer is refused that would leave when due, if
