@@ -14,7 +14,8 @@ type entry[T any] struct {
 	class      uint8
 	delayed    bool // its room is among the delayed ones
 	ofKey      bool // it has room of its key, too
-	late       bool // the line has refused it for now
+	late       bool // it is among those that the line has refused for now
+	refused    bool // it was, when it was tried last
 	begun      bool // it has started
 	gone       bool // it was handed back, and does not start
 }

@@ -43,6 +43,7 @@ func (e *entry[T]) answered(err error) {
 	q.unstarted.remove(e)
 	q.vacateLocked(e)
 	e.begun = true
+	q.late.remove(e)
 	delete(q.calls, e)
 	q.running++
 	q.alive++
@@ -81,6 +82,7 @@ func (q *Queue[T]) refused(e *entry[T], err error, submitted bool) error {
 func (q *Queue[T]) rejectLocked(e *entry[T], err error, submitted bool) error {
 	q.unstarted.remove(e)
 	q.vacateLocked(e)
+	q.late.remove(e)
 	e.gone = true
 	if submitted {
 		q.submitted--
@@ -96,6 +98,7 @@ func (q *Queue[T]) rejectLocked(e *entry[T], err error, submitted bool) error {
 func (q *Queue[T]) expireLocked(e *entry[T]) {
 	q.unstarted.remove(e)
 	q.vacateLocked(e)
+	q.late.remove(e)
 	e.gone = true
 	q.expired++
 	q.tellLocked(&UnrunError[T]{Item: e.item, Err: ErrExpired})
@@ -120,7 +123,7 @@ func (q *Queue[T]) keep(e *entry[T], cancel func() bool) {
 		cancel()
 		return
 	}
-	if !e.begun && !e.late {
+	if !e.begun {
 		q.calls[e] = cancel
 	}
 	q.mu.Unlock()

@@ -25,8 +25,9 @@ const retryAfter = 100 * time.Millisecond
 
 func (l *late[T]) has(key string) bool { return len(l.of[key]) > 0 }
 
-// add puts a job in its place. If there are no late ones of its key and class, it makes them only
-// if it must.
+// add puts a job in its place: before others of the same instant if it must, as the line has
+// refused it, and behind them otherwise. If there are no late ones of its key and class, it makes
+// them only if it must.
 func (l *late[T]) add(e *entry[T], must bool) bool {
 	if l.of == nil && !must {
 		return false
@@ -43,34 +44,49 @@ func (l *late[T]) add(e *entry[T], must bool) bool {
 		}
 		l.of[e.key] = all
 	}
-	e.late = true
+	e.late, e.refused = true, true
 	s := &all[i]
-	at := len(s.jobs)
-	if at > 0 && e.arrived < s.jobs[at-1].arrived {
-		at, _ = slices.BinarySearchFunc(s.jobs, e.arrived, byArrival)
+	before := e.arrived
+	if !must {
+		before = after(before, 1) // it was none of those before
 	}
+	at, _ := slices.BinarySearchFunc(s.jobs, before, byArrival)
 	s.jobs = slices.Insert(s.jobs, at, e)
 	return true
 }
 
-// byArrival has a job that was late before stand before others of the same instant.
 func byArrival[T any](e *entry[T], arrived time.Duration) int { return cmp.Compare(e.arrived, arrived) }
 
-// take takes out the first job of the key that is of the class, or of the most urgent one behind
-// that; nil if there is none.
-func (l *late[T]) take(key string, class int) *entry[T] {
-	all := l.of[key]
-	i := slices.IndexFunc(all, func(s standing[T]) bool { return int(s.class) >= class })
-	if i < 0 {
-		return nil
+// next returns the first job of the key that is of the class, or of the most urgent one behind
+// that, and is not tried already; nil if there is none.
+func (l *late[T]) next(key string, class int) *entry[T] {
+	for _, s := range l.of[key] {
+		if int(s.class) >= class && s.jobs[0].refused {
+			return s.jobs[0]
+		}
 	}
-	s := &all[i]
-	e := s.jobs[0]
+	return nil
+}
+
+// remove takes a job out, if it is there.
+func (l *late[T]) remove(e *entry[T]) {
+	if !e.late {
+		return
+	}
 	e.late = false
-	s.jobs[0] = nil
-	s.jobs = s.jobs[1:]
-	l.tidy(key)
-	return e
+	all := l.of[e.key]
+	i := slices.IndexFunc(all, func(s standing[T]) bool { return s.class == e.class })
+	s := &all[i]
+	if s.jobs[0] == e { // as a rule
+		s.jobs[0] = nil
+		s.jobs = s.jobs[1:]
+	} else {
+		at := slices.Index(s.jobs, e)
+		s.jobs = slices.Delete(s.jobs, at, at+1)
+	}
+	if len(s.jobs) == 0 {
+		l.tidy(e.key)
+	}
 }
 
 // tidy keeps no room for what is not there.
@@ -88,7 +104,10 @@ func (l *late[T]) tidy(key string) {
 func (l *late[T]) dropGone() {
 	for key, all := range l.of {
 		for i := range all {
-			all[i].jobs = slices.DeleteFunc(all[i].jobs, func(e *entry[T]) bool { return e.gone })
+			all[i].jobs = slices.DeleteFunc(all[i].jobs, func(e *entry[T]) bool {
+				e.late = !e.gone
+				return e.gone
+			})
 		}
 		l.tidy(key)
 	}
@@ -111,6 +130,10 @@ func (l *late[T]) keys() []string {
 
 // lateLocked is for a job that the line has refused for now.
 func (q *Queue[T]) lateLocked(e *entry[T]) {
+	if e.late {
+		e.refused = true
+		return
+	}
 	if q.late.of == nil {
 		q.late.retryAt = after(q.now(), retryAfter)
 	}
@@ -118,19 +141,24 @@ func (q *Queue[T]) lateLocked(e *entry[T]) {
 	q.armLocked()
 }
 
-// retry tries the late jobs of a key, those of each class until one is refused.
+// retry tries the late jobs of a key, those of each class until one is refused. One that is tried
+// stays in its place meanwhile: others come behind it.
 func (q *Queue[T]) retry(key string) {
 	for class := 0; ; {
 		q.mu.Lock()
-		e := q.late.take(key, class)
-		q.mu.Unlock()
+		e := q.late.next(key, class)
 		if e == nil {
+			q.mu.Unlock()
 			return
 		}
+		e.refused = false
+		q.mu.Unlock()
 		_ = q.join(e, false)
 		q.mu.Lock()
-		if e.late {
+		if e.refused {
 			class = int(e.class) + 1
+		} else {
+			q.late.remove(e)
 		}
 		q.mu.Unlock()
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/sluice-go/sluice/shaper"
 )
@@ -37,6 +39,7 @@ type Queue[T any] struct {
 	refusing  context.CancelFunc
 	quiescent chan struct{} // closed when no job will start any more and all have ended
 
+	latest atomic.Int64          // arrival, since the epoch
 	room   room                  // for jobs that wait
 	delays room                  // for delayed ones
 	ofKey  map[string]*roomOfKey // by key; nil: no bound
@@ -158,10 +161,25 @@ func (q *Queue[T]) submit(ctx context.Context, key string, item T, opts []JobOpt
 		queue: q, item: item, key: key, cost: t.cost, class: t.class,
 		arrived: t.notBefore, notAfter: t.notAfter, delayed: t.notBefore > now,
 	}
+	if !e.delayed {
+		e.arrived = q.arrival(now)
+	}
 	if err := q.enter(ctx, e); err != nil {
 		return err
 	}
 	return q.accept(e)
+}
+
+// arrival returns the present, and never the same twice: of two calls that come at one instant, and
+// wait for room, the order must be known.
+func (q *Queue[T]) arrival(now time.Duration) time.Duration {
+	for {
+		latest := q.latest.Load()
+		at := max(int64(now), latest+1)
+		if q.latest.CompareAndSwap(latest, at) {
+			return time.Duration(at)
+		}
+	}
 }
 
 // accept has an entry be a job, which has room.

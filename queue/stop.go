@@ -126,12 +126,10 @@ func (q *Queue[T]) end(cut, cause error) (unrun []T, err error) {
 	switch {
 	case q.failure != nil:
 		err = q.failure
-	case q.alive > 0:
+	case cut != nil && (q.alive > 0 || len(unrun) > 0):
 		err = cut
-	case q.returned > int64(len(unrun)):
+	case q.returned > 0:
 		err = ErrClosed
-	case len(unrun) > 0:
-		err = cut
 	}
 	q.mu.Unlock()
 	q.endJobs(cause)

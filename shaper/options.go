@@ -48,6 +48,8 @@ type config struct {
 	limitOf any // func(K) (scheduler.Scheduler, error)
 	weights any // func(K) int
 
+	twice string // an option that was given more than once
+
 	under    *Shaper
 	underSet bool
 
@@ -97,13 +99,31 @@ func WithMaxInFlight(n int) Option {
 // WithMaxInFlightOfAll bounds how many calls of all keys of a [Group] together are in flight at a
 // time, beside [WithMaxInFlight], which bounds each, and that of the account. A key whose call
 // waits for such a place is in no other Group's way. It is for [NewGroup] with [Under] only.
-func WithMaxInFlightOfAll(n int) Option { return func(c *config) { c.ofAll = &n } }
+func WithMaxInFlightOfAll(n int) Option {
+	return func(c *config) {
+		c.once("in flight of all keys", c.ofAll != nil)
+		c.ofAll = &n
+	}
+}
 
 // WithQueueOfAll gives the keys of a [Group] room of their own: n calls of all keys together may
 // wait, beside those that may by the account's [WithQueue]. They take none of that room, and are
 // refused for want of it neither on arrival nor later. [WithQueue] bounds each key besides. It is
 // for [NewGroup] with [Under] only.
-func WithQueueOfAll(n int) Option { return func(c *config) { c.roomOfAll = &n } }
+func WithQueueOfAll(n int) Option {
+	return func(c *config) {
+		c.once("queue of all keys", c.roomOfAll != nil)
+		c.roomOfAll = &n
+	}
+}
+
+// once notes that an option was given before that must not be overridden, as a part of the program
+// counts on what it has set.
+func (c *config) once(what string, before bool) {
+	if before {
+		c.twice = what
+	}
+}
 
 // WithLimits adds limits that hold beside the rate: a call leaves when all of them
 // allow it, and each is charged what really left. The Shaper owns them from then
@@ -182,6 +202,8 @@ func configure(opts []Option) (config, error) {
 		opt(&c)
 	}
 	switch {
+	case c.twice != "":
+		return c, fmt.Errorf("shaper: %s: given twice", c.twice)
 	case c.capacity < 1:
 		return c, fmt.Errorf("shaper: queue %d: must be at least 1", c.capacity)
 	case c.inFlightSet && c.maxInFlight < 1:

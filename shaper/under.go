@@ -39,7 +39,10 @@ import (
 // than the account's are an error, as is a closed account. Classes are those of the account
 // if it has any; others are an error then.
 func Under(account *Shaper) Option {
-	return func(c *config) { c.under, c.underSet = account, true }
+	return func(c *config) {
+		c.once("under a Shaper", c.underSet)
+		c.under, c.underSet = account, true
+	}
 }
 
 // maxWeight bounds weights, so that the share of a single unit can be told.
