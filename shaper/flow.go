@@ -20,7 +20,10 @@ type flow struct {
 }
 
 // An owner of a flow is told when one of its calls has its answer that no caller waits for.
-type owner interface{ answered() }
+type owner interface {
+	answered()
+	keyText() string
+}
 
 // keyOrder is where a key stands among those of its line; see keys.
 type keyOrder struct {

@@ -3,6 +3,7 @@ package shaper
 import (
 	"time"
 
+	"github.com/sluice-go/sluice/event"
 	"github.com/sluice-go/sluice/scheduler"
 )
 
@@ -113,7 +114,10 @@ func (f *flow) pause() {
 	defer l.unlock()
 	now := l.time.now()
 	l.passLocked(now)
-	f.limits().gate.paused = true
+	if limits := f.limits(); !limits.gate.paused {
+		limits.gate.paused = true
+		f.noteKindLocked(event.Paused, time.Time{})
+	}
 	f.changedLocked(now)
 }
 
@@ -131,6 +135,7 @@ func (f *flow) resume() {
 	}
 	l.passLocked(now)
 	limits.gate = gate{openAt: now, reopening: true}
+	f.noteKindLocked(event.Resumed, time.Time{})
 	f.changedLocked(now)
 }
 
@@ -151,6 +156,7 @@ func (f *flow) holdUntil(t time.Time) {
 	}
 	l.passLocked(now)
 	limits.gate.openAt, limits.gate.reopening = until, true
+	f.noteKindLocked(event.Held, t)
 	if shared, ok := limits.sched.(scheduler.Holder); ok {
 		shared.Hold(t)
 	}

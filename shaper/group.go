@@ -131,7 +131,7 @@ func (g *Group[K]) WaitN(ctx context.Context, key K, cost int) error {
 	sh := g.shardOf(key)
 	m, err := sh.enter(key, int64(cost), now, dead)
 	if m == nil {
-		return err
+		return g.turnedAway(key, err)
 	}
 	defer sh.release(key, m)
 	return m.wait(ctx, now, ask{cost: int64(cost)})
@@ -146,7 +146,7 @@ func (g *Group[K]) Acquire(ctx context.Context, key K, cost int) error {
 	sh := g.shardOf(key)
 	m, err := sh.acquire(key, true)
 	if err != nil {
-		return sh.refuse(err, cost)
+		return g.turnedAway(key, sh.refuse(err, cost))
 	}
 	kept := false
 	defer func() { // a context may panic

@@ -6,7 +6,7 @@ func (g *Group[K]) Enqueue(key K, c Call, done func(err error)) (cancel func() b
 	a := c.enqueued(g.config.rule, done)
 	m, err := sh.acquire(key, true)
 	if err != nil {
-		return nil, sh.refuse(err, int(a.cost))
+		return nil, g.turnedAway(key, sh.refuse(err, int(a.cost)))
 	}
 	taken := false
 	a.taken = &taken

@@ -7,7 +7,9 @@ import "context"
 // that ends first.
 func (g *Group[K]) Shutdown(ctx context.Context) error {
 	g.made()
-	g.life.CompareAndSwap(int32(open), int32(draining))
+	if g.life.CompareAndSwap(int32(open), int32(draining)) {
+		g.noteClosed()
+	}
 	if g.account != nil {
 		return await(ctx, g.party.drain(g.account))
 	}
@@ -25,7 +27,9 @@ func (g *Group[K]) Shutdown(ctx context.Context) error {
 // Closing twice, or during a [Group.Shutdown], is fine.
 func (g *Group[K]) Close() error {
 	g.made()
-	g.life.Store(int32(closed))
+	if state(g.life.Swap(int32(closed))) == open {
+		g.noteClosed()
+	}
 	if g.account != nil {
 		g.party.close(g.account)
 		return nil

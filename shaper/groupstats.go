@@ -147,7 +147,7 @@ func (c *counts) add(more counts) {
 func (l *line) countsLocked() counts {
 	all := l.counts
 	fast := l.fast.left.Load()
-	all.add(counts{of: [events]int64{submitted: fast, departed: fast}, units: l.fast.units()})
+	all.add(counts{of: [fates]int64{submitted: fast, departed: fast}, units: l.fast.units()})
 	return all
 }
 

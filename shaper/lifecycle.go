@@ -52,6 +52,7 @@ func await(ctx context.Context, drained <-chan struct{}) error {
 func (f *flow) drain() <-chan struct{} {
 	l := f.lock()
 	defer l.unlock()
+	f.noteClosedLocked()
 	return l.life.drain(l.len)
 }
 
@@ -78,6 +79,7 @@ func (s *Shaper) Close() error {
 func (l *line) close() {
 	l.lock()
 	defer l.unlock()
+	l.first.noteClosedLocked()
 	l.life.state = closed
 	now := l.time.now()
 	l.eachLocked(func(f *flow) { f.dismissAllLocked(now) })

@@ -38,6 +38,7 @@ type line struct {
 	refusals map[*call]error // of calls that waited and do not know yet
 	spare    spare
 	answers  answers
+	events   *teller // nil: no hook is to be told
 
 	nextDue  time.Time // when the head is due; beyond all time if it waits for no instant
 	putOff   int       // how often one was not, when that had come, since a call left
@@ -56,6 +57,7 @@ func (l *line) init(own *flow, limits limits, c config, base timebase, pool *cal
 		l.rule = c.classRule()
 	}
 	l.pool = pool
+	l.events = c.events
 	l.time = timeline{timebase: base}
 	l.limits = limits
 	l.inFlight.Store(limits.places.most)

@@ -46,6 +46,8 @@ type config struct {
 	limitOf any // func(K) (scheduler.Scheduler, error)
 	weights any // func(K) int
 
+	events *teller // nil: none
+
 	under    *Shaper
 	underSet bool
 

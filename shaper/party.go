@@ -8,6 +8,7 @@ import (
 type party struct {
 	bounds         // of each key; a capacity of 0 is none
 	counts  counts // of all its calls
+	events  *teller
 	waiting int
 	life    lifecycle
 }

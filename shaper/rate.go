@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sluice-go/sluice/event"
 	"github.com/sluice-go/sluice/scheduler"
 )
 
@@ -91,6 +92,9 @@ func (f *flow) setRateLocked(full scheduler.Rate, part share) error {
 		return fmt.Errorf("shaper: %w", err)
 	}
 	limits.full, limits.share = full, part
+	if t := f.teller(); t != nil && r != before {
+		f.noteLocked(t, event.Event{Kind: event.RateChanged, Rate: r})
+	}
 	if f.own == nil {
 		l.unused.turn(before, r)
 		l.repaceLocked()

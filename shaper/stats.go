@@ -32,30 +32,30 @@ type Stats struct {
 	HeldUntil time.Time // when the hold ends; zero if none is in force
 }
 
-// counts are the events that Stats tells of, but for the calls of the fast path.
+// counts are the fates that Stats tells of, but for the calls of the fast path.
 type counts struct {
-	of    [events]int64
+	of    [fates]int64
 	units int64 // of the calls that left
 }
 
-// An event is what befalls a call.
-type event int
+// A fate is what befalls a call.
+type fate int
 
 const (
-	submitted event = iota
+	submitted fate = iota
 	departed
 	cancelled
 	refused
-	events
+	fates
 )
 
-func (c *counts) count(e event, units int64) {
+func (c *counts) count(e fate, units int64) {
 	c.of[e]++
 	c.units = saturatingSum(c.units, units)
 }
 
 // countLocked counts an event of a call of the key. The units are those that left.
-func (f *flow) countLocked(e event, units int64) {
+func (f *flow) countLocked(e fate, units int64) {
 	f.line.counts.count(e, units)
 	if f.party != nil {
 		f.party.counts.count(e, units)

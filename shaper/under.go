@@ -96,7 +96,7 @@ func (g *Group[K]) goUnder() error {
 		return fmt.Errorf("shaper: %d classes: the Shaper that the Group is under has %d of its own", *c.classes, account.rule.last+1)
 	}
 	g.account, g.time = account, account.time.timebase
-	g.party = &party{bounds: c.bounds}
+	g.party = &party{bounds: c.bounds, events: c.events}
 	if !c.queueSet {
 		g.party.capacity = 0
 	}

@@ -3,6 +3,8 @@ package shaper
 import (
 	"context"
 	"time"
+
+	"github.com/sluice-go/sluice/event"
 )
 
 // Wait blocks until a call of one unit may leave, and returns nil then. The call
@@ -272,7 +274,11 @@ func (f *flow) suitLocked(now time.Time, arrived time.Duration, a ask) (deadline
 // refuseLocked counts a refusal and returns its error.
 func (f *flow) refuseLocked(reason error, cost int64, class uint8, delay time.Duration) error {
 	f.countLocked(refused, 0)
-	return &Refusal{Reason: reason, Cost: int(cost), Class: int(class), Delay: delay, heldUntil: f.heldUntilLocked()}
+	r := &Refusal{Reason: reason, Cost: int(cost), Class: int(class), Delay: delay, heldUntil: f.heldUntilLocked()}
+	if t := f.teller(); t != nil {
+		f.noteLocked(t, event.Event{Kind: event.Refused, Err: r})
+	}
+	return r
 }
 
 // await blocks until the call has its one answer, or done ends the wait.
