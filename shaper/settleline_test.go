@@ -1,6 +1,7 @@
 package shaper_test
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -106,14 +107,14 @@ func TestSettledLineIsTheReplay(t *testing.T) {
 			}
 			calls = append(calls, c)
 		}
-		slices.SortFunc(calls, func(a, b *settledCall) int { return int(a.comes - b.comes) })
+		slices.SortFunc(calls, func(a, b *settledCall) int { return cmp.Compare(a.comes, b.comes) })
 		var holds []heldAt
 		for range rng.IntN(3) {
 			h := heldAt{at: odd(span)}
 			h.until = h.at + odd(3*time.Second)
 			holds = append(holds, h)
 		}
-		slices.SortFunc(holds, func(a, b heldAt) int { return int(a.at - b.at) })
+		slices.SortFunc(holds, func(a, b heldAt) int { return cmp.Compare(a.at, b.at) })
 		want := make([]*settledCall, len(calls))
 		for i, c := range calls {
 			copied := *c
