@@ -142,9 +142,10 @@ func (f *flow) settledLocked(epoch time.Time, since time.Duration) (again time.D
 	if s := l.sharingLocked(); s == nil || f.tags == nil || s.Passed(f.tags) {
 		return 0, true
 	}
-	again = laterBy(since, time.Second)
 	if l.gcra != nil {
-		again = max(since+1, l.gcra.TAT().Sub(epoch))
+		if paid := l.gcra.TAT().Sub(epoch); paid > since {
+			return paid, false
+		}
 	}
-	return again, false
+	return laterBy(since, time.Second), false // the fluid is behind: it has served calls in vain
 }

@@ -68,6 +68,15 @@ func TestFloor(t *testing.T) {
 	assert.Greater(t, play(EEVDF{NoFloor: true}), float64(Largest))
 }
 
+// TestSlowSeat shows why a successor that the fluid has ended with is due at once: with the
+// weight of the seat, which was a small one, it would wait for as long as all of it takes.
+func TestSlowSeat(t *testing.T) {
+	s := NewScript(rand.New(rand.NewPCG(1, 8650)))
+	s.Charges = 0
+	assert.LessOrEqual(t, s.Play(EEVDF{}.New), float64(Largest))
+	assert.Greater(t, s.Play(EEVDF{SlowSeat: true}.New), float64(Largest))
+}
+
 // TestSimpler shows that the bound tells the rule from simpler ones. The runs are always the same.
 func TestSimpler(t *testing.T) {
 	for _, simpler := range []struct {

@@ -23,7 +23,7 @@ type EEVDF struct {
 	FreshSeat   bool // a successor starts at V
 	KeepBlocked bool // a blocked head keeps its tags, and its key stays in the sum
 	ChainFloor  bool // the next call starts at F, also where the floor raised it
-	AnyStart    bool // S does not matter (weighted fair queueing)
+	SlowSeat    bool // a successor's F counts from the seat also if the fluid has ended with it
 	ForgetOnDry bool // a key leaves the sum when nothing of it waits
 
 	line   *Line
@@ -214,14 +214,12 @@ func (e *EEVDF) Next() *Key {
 // goes first that it reaches first.
 func (e *EEVDF) sooner(a, b *Key) bool {
 	s, t := &e.tags[a.ID], &e.tags[b.ID]
-	if !e.AnyStart {
-		early, late := s.s.Cmp(e.v) <= 0, t.s.Cmp(e.v) <= 0
-		if early != late {
-			return early
-		}
-		if o := s.s.Cmp(t.s); !early && o != 0 {
-			return o < 0
-		}
+	early, late := s.s.Cmp(e.v) <= 0, t.s.Cmp(e.v) <= 0
+	if early != late {
+		return early
+	}
+	if o := s.s.Cmp(t.s); !early && o != 0 {
+		return o < 0
 	}
 	if o := s.f.Cmp(t.f); o != 0 {
 		return o < 0

@@ -137,7 +137,7 @@ func (e *EEVDF) reseat(k *Key, old *Call) {
 	ended := served.Cmp(big.NewRat(k.Head().Cost, 1)) >= 0
 	e.goOn(k, served)
 	e.finish(t, k.Head())
-	if ended {
+	if ended && !e.SlowSeat {
 		t.f = done
 		if t.floor != nil {
 			t.f = latest(done, t.floor)
