@@ -135,22 +135,27 @@ func TestCaseJ13PlacesAndPace(t *testing.T) {
 func TestCaseJ13PlacesAndConnections(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(2 * ms) }))
 	defer srv.Close()
-	var left, ended atomic.Int64
-	base := srv.Client().Transport.(*http.Transport)
-	base.MaxConnsPerHost = 1
-	tr := transport.New(base, newShaper(t, scheduler.PerSecond(1000), shaper.WithMaxInFlight(1)),
-		transport.WithHooks(&transport.Trace{Granted: func(transport.Event) {
-			if left.Add(1)-ended.Load() != 1 {
-				t.Error("another one is in flight")
-			}
-		}}))
+	wire := srv.Client().Transport.(*http.Transport)
+	wire.MaxConnsPerHost = 1
+	// A connection is free once the body's end was read, and so before the place is given back.
+	var busy atomic.Int64
+	base := roundTripFunc(func(req *http.Request) (*http.Response, error) {
+		if busy.Add(1) > 1 {
+			t.Error("the connection is not free")
+		}
+		resp, err := wire.RoundTrip(req)
+		if err == nil {
+			resp.Body = bodyWithEnd{resp.Body, func() { busy.Add(-1) }}
+		}
+		return resp, err
+	})
+	tr := transport.New(base, newShaper(t, scheduler.PerSecond(1000), shaper.WithMaxInFlight(1)))
 	wait := make(chan error)
 	for range 20 {
 		go func() {
 			resp, err := tr.RoundTrip(to(t, t.Context(), srv.URL))
 			if err == nil {
 				_, err = io.Copy(io.Discard, resp.Body)
-				ended.Add(1)
 				resp.Body.Close()
 			}
 			wait <- err
@@ -159,6 +164,20 @@ func TestCaseJ13PlacesAndConnections(t *testing.T) {
 	for range 20 {
 		require.NoError(t, <-wait)
 	}
+}
+
+// bodyWithEnd calls ended when its end has been read.
+type bodyWithEnd struct {
+	io.ReadCloser
+	ended func()
+}
+
+func (b bodyWithEnd) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		b.ended()
+	}
+	return n, err
 }
 
 // A bound that is set, or lifted from one key, while requests are under way counts from the next
