@@ -1,9 +1,6 @@
 package scheduler
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // All returns the schedule that keeps every given limit at once: units leave when
 // all of them allow it, and each is charged what really left. A call that one
@@ -15,34 +12,30 @@ import (
 // For ahead > 0 it is exact if all limits are GCRAs and the units ahead come one by one;
 // otherwise it is a lower bound. Its MaxCost is the smallest one.
 //
-// Of the optional interfaces it is a [Forfeiter] and [Tolerant] for the limits that are,
-// and a [Rated], a [Notifier] or a [Holder] if at least one limit is: its rate is the
+// Of the optional interfaces it is a [Forfeiter], [Tolerant], a [Demander] and a [Refuser] for the
+// limits that are, and a [Rated], a [Notifier] or a [Holder] if at least one limit is: its rate is the
 // slowest one. It is no [RateSetter]; set the rate of the limit that is meant.
 //
 // All without a limit delays nothing. A nil Scheduler is a programming error and
 // panics.
 func All(s ...Scheduler) Scheduler {
-	limits := make(all, len(s))
-	for i, limit := range s {
+	var limits all
+	for _, limit := range s {
 		if limit == nil {
 			panic("scheduler: All: nil Scheduler")
 		}
-		limits[i] = limit
+		if several, ok := limit.(interface {
+			dressed() Scheduler
+			Limits() []Scheduler
+		}); ok {
+			limits = append(limits, several.Limits()...) // what it has to say depends on all others
+		} else {
+			limits = append(limits, limit)
+		}
 	}
-	// Notifiers may prepare for what they are asked about; see common.
-	slices.SortStableFunc(limits, func(a, b Scheduler) int { return notifiers(a) - notifiers(b) })
 	return limits.dressed()
 }
 
-// notifiers returns 1 for a Notifier and 0 for another schedule.
-func notifiers(s Scheduler) int {
-	if _, ok := s.(Notifier); ok {
-		return 1
-	}
-	return 0
-}
-
-// all holds the limits, Notifiers last.
 type all []Scheduler
 
 // maxProposals bounds how often limits may put each other off. Two limits with closed
@@ -63,16 +56,13 @@ func (a all) Next(t time.Time, ahead, n int64) time.Time {
 	}
 	// They leave when all limits allow it that have let those ahead leave. A limit that
 	// has let more leave allows it no earlier, so to ask as if none were ahead gives a
-	// lower bound. Notifiers are left out: these units are not about to leave.
-	return cut(t, a.quiet().common(next, n))
+	// lower bound.
+	return cut(t, a.common(next, n))
 }
 
 // common returns the earliest instant, not before t, at which every limit allows n units.
 // As what may leave at one instant need not at a later one, a limit that has agreed is
 // asked again whenever another one has put the instant off.
-//
-// A Notifier is asked only about instants that all limits before it allow. So it learns
-// when it is needed.
 func (a all) common(t time.Time, n int64) time.Time {
 	proposals, proposer := 0, -1
 	for i := 0; i < len(a); i++ {
@@ -89,15 +79,6 @@ func (a all) common(t time.Time, n int64) time.Time {
 		t, proposer, i = next, i, -1
 	}
 	return t
-}
-
-// quiet returns the limits that are no Notifiers.
-func (a all) quiet() all {
-	n := len(a)
-	for n > 0 && notifiers(a[n-1]) > 0 {
-		n--
-	}
-	return a[:n]
 }
 
 func (a all) Commit(due, left time.Time, n int64) {

@@ -38,6 +38,30 @@ func (a all) Tolerance() time.Duration {
 	return lowest
 }
 
+// Demand implements [Demander]. Each limit is told from when on the others allow what is next,
+// so that one that is shared gets no units ahead of a slower one.
+func (a all) Demand(from time.Time, units, cost int64, deadline time.Time) {
+	for i, limit := range a {
+		if l, ok := limit.(Demander); ok {
+			l.Demand(a.without(i).Next(from, 0, cost), units, cost, deadline)
+		}
+	}
+}
+
+func (a all) without(i int) all { return append(a[:i:i], a[i+1:]...) }
+
+// Refusal implements [Refuser].
+func (a all) Refusal() error {
+	for _, limit := range a {
+		if l, ok := limit.(Refuser); ok {
+			if err := l.Refusal(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // A rater tells the slowest rate among the limits.
 type rater struct{ limits all }
 

@@ -1,10 +1,12 @@
 package scheduler_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/scheduler"
 	"github.com/sluice-go/sluice/scheduler/schedulertest"
@@ -120,15 +122,31 @@ func TestAllOfTimesThatNeverMeet(t *testing.T) {
 	}
 }
 
-// A limit that prepares is asked only about an instant that all others allow.
-func TestAllAsksANotifierOnlyAboutOpenTimes(t *testing.T) {
+// demanding notes what it is told.
+type demanding struct {
+	scheduler.Scheduler
+	from []time.Time
+	err  error
+}
+
+func (d *demanding) Demand(from time.Time, _, _ int64, _ time.Time) { d.from = append(d.from, from) }
+func (d *demanding) Refusal() error                                 { return d.err }
+
+// A limit that gets its units from elsewhere is told from when on all others allow what waits.
+func TestAllTellsOfDemandWhenTheOthersAllow(t *testing.T) {
 	a := &opening{period: time.Hour, open: 10 * time.Minute, shift: 15 * time.Minute}
 	b := &opening{period: 40 * time.Minute, open: 10 * time.Minute}
-	shared := &asked{Scheduler: newGCRA(t, scheduler.PerSecond(10), 1)}
-	for _, s := range []scheduler.Scheduler{scheduler.All(shared, a, b), scheduler.All(b, a, shared)} {
-		shared.all = nil
-		at := s.Next(origin.Truncate(2*time.Hour).Add(30*time.Minute), 0, 1)
-		assert.Equal(t, []time.Time{at}, shared.all)
-		assert.True(t, a.conforms(nil, at, 1) && b.conforms(nil, at, 1))
+	shared := &demanding{Scheduler: newGCRA(t, scheduler.PerSecond(10), 1)}
+	for _, s := range []scheduler.Scheduler{scheduler.All(shared, a, b), scheduler.All(b, scheduler.All(a), shared), scheduler.All(scheduler.All(shared, a), b)} {
+		shared.from = nil
+		from := origin.Truncate(2 * time.Hour).Add(30 * time.Minute)
+		s.(scheduler.Demander).Demand(from, 5, 1, time.Time{})
+		assert.Equal(t, []time.Time{s.Next(from, 0, 1)}, shared.from)
+		assert.True(t, a.conforms(nil, shared.from[0], 1) && b.conforms(nil, shared.from[0], 1))
+
+		require.NoError(t, s.(scheduler.Refuser).Refusal())
+		shared.err = errors.New("away")
+		require.Equal(t, shared.err, s.(scheduler.Refuser).Refusal())
+		shared.err = nil
 	}
 }

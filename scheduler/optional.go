@@ -49,14 +49,30 @@ type Tolerant interface {
 //
 // Until it knows when a unit may leave, it answers with its best guess, which must lie
 // ahead of the present; the guess is good enough to refuse a call that cannot make its
-// deadline. It learns what waits from the ahead that it is asked about. It may take a
-// question with ahead 0 for a call that is about to leave, and prepare for it; so [All]
-// asks it last.
+// deadline. What waits it learns as a [Demander].
 type Notifier interface {
 	// Notify gives the schedule a function that has the line look at it again. It is
 	// called once, before all other methods. The schedule may call the function at any
 	// time and from any goroutine, but never within its own methods.
 	Notify(again func())
+}
+
+// A Demander is a schedule that has to know what waits for it, as one that processes share
+// does: it gets units for its line before they can leave. Its Next changes nothing all the same.
+type Demander interface {
+	// Demand tells what waits, whenever any of it has changed: so many units in all, of which the
+	// call that is next costs cost and is of no use from deadline on; a zero deadline is none. For all
+	// other limits they may leave from the given instant on. Of 0 units nothing waits, or nothing
+	// that could leave. It must neither block nor call the line back.
+	Demand(from time.Time, units, cost int64, deadline time.Time)
+}
+
+// A Refuser is a schedule that may be unable to let anything leave for an unknown time, as one
+// whose store is away.
+type Refuser interface {
+	// Refusal returns why nothing may leave for now, or nil. The line refuses with that what comes,
+	// and, once the schedule has notified it, what waits.
+	Refusal() error
 }
 
 // A Holder is a schedule that passes a hold on to others, such as processes that share
@@ -83,6 +99,9 @@ var (
 
 	_ Tolerant = (*GCRA)(nil)
 	_ Tolerant = all(nil)
+
+	_ Demander = all(nil)
+	_ Refuser  = all(nil)
 
 	_ Rated    = ratedAll{}
 	_ Notifier = notifiedAll{}

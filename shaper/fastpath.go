@@ -91,6 +91,9 @@ func (l *line) unlock() {
 		!l.gate.shut() && l.sharingLocked() == nil {
 		l.openWordLocked()
 	}
+	if l.gcra == nil {
+		l.demandLocked()
+	}
 	if len(l.answers.due) > 0 && !l.answers.telling {
 		l.tell()
 		return

@@ -1,6 +1,9 @@
 package shaper
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // Shutdown refuses new calls with [ErrClosed] and lets those that wait leave at their
 // pace, each key at its own. It returns nil once no call waits, or the error of ctx if
@@ -21,21 +24,26 @@ func (g *Group[K]) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// Close refuses new calls and those that wait with [ErrClosed]. It always returns nil.
-// Closing twice, or during a [Group.Shutdown], is fine.
+// Close refuses new calls and those that wait with [ErrClosed]. Schedules of keys with a Close
+// method are closed as well, and their errors returned; otherwise that is nil. Closing twice, or
+// during a [Group.Shutdown], is fine.
 func (g *Group[K]) Close() error {
 	g.made()
 	g.life.Store(int32(closed))
 	if g.account != nil {
 		g.party.close(g.account)
-		return nil
 	}
+	var errs []error
 	for i := range g.shards {
 		for _, f := range g.shards[i].flows() {
-			f.line.close()
+			if f.own != nil {
+				errs = append(errs, f.discard())
+			} else {
+				errs = append(errs, f.line.close())
+			}
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // flows returns those that are bound to a key of the shard now. As no call is taken

@@ -64,6 +64,7 @@ func (sh *shard[K]) parkLimitedLocked(key K, m *member[K], now time.Duration) {
 		return
 	}
 	delete(sh.bound, key)
+	_ = m.flow.discard() // no call is left that could be told
 	sh.counts.add(m.flow.takeCounts())
 	sh.group.keys.free(1)
 }
@@ -84,7 +85,9 @@ func (f *flow) freshAt(c *rateClass, epoch time.Time, since time.Duration) time.
 	if l.lag == 0 {
 		return at.Sub(epoch)
 	}
-	at = limits.sched.Next(at, 0, 1) // what could not leave before, being closed, may claim it
+	if _, guesses := limits.sched.(scheduler.Notifier); !guesses {
+		at = limits.sched.Next(at, 0, 1) // what could not leave before, being closed, may claim it
+	}
 	return laterBy(at.Sub(epoch), time.Duration(l.lag))
 }
 

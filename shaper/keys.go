@@ -141,6 +141,7 @@ func (l *line) placeLocked(f *flow, now time.Time, m move) {
 		l.forsakenLocked(now)
 	}
 	q.crowdLocked(f)
+	f.demandLocked()
 	if f.state == blocked && f.until != never {
 		q.blocked.Put(f, int64(f.until))
 	} else {

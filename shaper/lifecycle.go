@@ -67,25 +67,26 @@ func (l *lifecycle) drain(waiting int) <-chan struct{} {
 }
 
 // Close refuses new calls and those that wait with [ErrClosed], those of Groups under the
-// Shaper included. It always returns nil. Closing twice, or during a [Shaper.Shutdown], is
-// fine.
+// Shaper included. A schedule with a Close method, such as one that processes share, is closed
+// as well, and its error returned; otherwise that is nil. Closing twice, or during a
+// [Shaper.Shutdown], is fine.
 func (s *Shaper) Close() error {
 	s.made()
-	s.line.close()
-	return nil
+	return s.line.close()
 }
 
-func (l *line) close() {
+func (l *line) close() error {
 	l.lock()
 	defer l.unlock()
 	l.life.state = closed
 	now := l.time.now()
-	l.eachLocked(func(f *flow) { f.dismissAllLocked(now) })
+	l.eachLocked(func(f *flow) { f.dismissAllLocked(now, ErrClosed) })
 	l.dispatchLocked(now)
+	return l.discard()
 }
 
-func (f *flow) dismissAllLocked(now time.Time) {
+func (f *flow) dismissAllLocked(now time.Time, reason error) {
 	for f.calls.head != nil {
-		f.dismissLocked(f.calls.head, now, ErrClosed, 0)
+		f.dismissLocked(f.calls.head, now, reason, 0)
 	}
 }

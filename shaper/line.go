@@ -66,7 +66,7 @@ func (l *line) init(own *flow, limits limits, c config, base timebase, pool *cal
 	own.line, own.weight, own.calls.rule = l, 1, l.rule
 	l.alarm = c.newAlarm(l.dispatch)
 	if changing, ok := l.sched.(scheduler.Notifier); ok {
-		changing.Notify(l.dispatch)
+		changing.Notify(l.notified)
 	}
 	l.lock()
 	defer l.unlock() // opens the fast path

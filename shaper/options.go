@@ -41,10 +41,11 @@ type config struct {
 	timing  bool // precise timing was asked for
 	grain   *time.Duration
 
-	maxKeys *int
-	rates   any // func(K) scheduler.Rate
-	limitOf any // func(K) (scheduler.Scheduler, error)
-	weights any // func(K) int
+	maxKeys     *int
+	rates       any // func(K) scheduler.Rate
+	limitOf     any // func(K) (scheduler.Scheduler, error)
+	limitsTwice bool
+	weights     any // func(K) int
 
 	under    *Shaper
 	underSet bool
@@ -160,7 +161,7 @@ func WithRates[K comparable](f func(key K) scheduler.Rate) Option {
 // [scheduler.Forgettable] tells. One that does not tell it is remembered for good, and
 // counts for [WithMaxKeys].
 func WithSchedules[K comparable](f func(key K) (scheduler.Scheduler, error)) Option {
-	return func(c *config) { c.limitOf = f }
+	return func(c *config) { c.limitOf, c.limitsTwice = f, c.limitsTwice || c.limitOf != nil }
 }
 
 func configure(opts []Option) (config, error) {
@@ -179,6 +180,8 @@ func configure(opts []Option) (config, error) {
 		return c, fmt.Errorf("shaper: grain %v: needs WithPreciseTiming", *c.grain)
 	case c.maxKeys != nil && *c.maxKeys < 1:
 		return c, fmt.Errorf("shaper: maximum of %d keys: must be at least 1", *c.maxKeys)
+	case c.limitsTwice:
+		return c, errors.New("shaper: schedules by key: stated twice; scheduler.All makes one of several")
 	case c.maxDelay < 0:
 		return c, fmt.Errorf("shaper: maximum delay %v: must not be negative", c.maxDelay)
 	case c.maxBacklog < 0:

@@ -35,15 +35,6 @@ func (p *party) init(g *guest, account *line, c *rateClass, more []scheduler.Sch
 	return f
 }
 
-// notified is for a schedule of the key whose answers have changed by themselves.
-func (f *flow) notified() {
-	l := f.lock()
-	defer l.unlock()
-	now := l.time.now()
-	l.passLocked(now)
-	f.changedLocked(now)
-}
-
 func (p *party) drain(l *line) <-chan struct{} {
 	l.lock()
 	defer l.unlock()
@@ -57,7 +48,7 @@ func (p *party) close(l *line) {
 	now := l.time.now()
 	l.eachLocked(func(f *flow) {
 		if f.party == p {
-			f.dismissAllLocked(now)
+			f.dismissAllLocked(now, ErrClosed)
 		}
 	})
 	l.dispatchLocked(now)

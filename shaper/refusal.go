@@ -2,6 +2,7 @@ package shaper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -97,9 +98,13 @@ func (r *Refusal) HeldUntil() time.Time { return r.heldUntil }
 
 // WouldWait returns Delay. Where the wait is unknown it is 1 ns if the call may fare better
 // later, as behind a pause or when a place in flight is free again: it is positive when
-// coming again makes sense. Packages that know no Shaper read it through an interface of
-// this one method.
+// coming again makes sense. A reason from elsewhere that has a method WouldWait itself is told by
+// that. Packages that know no Shaper read it through an interface of this one method.
 func (r *Refusal) WouldWait() time.Duration {
+	var reasoned interface{ WouldWait() time.Duration }
+	if errors.As(r.Reason, &reasoned) {
+		return reasoned.WouldWait()
+	}
 	switch reason.Label(r.Reason) {
 	case "queue_full", "max_delay", "deadline", "too_many_keys":
 		return max(r.Delay, 1)

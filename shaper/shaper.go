@@ -46,7 +46,9 @@ func New(r scheduler.Rate, opts ...Option) (*Shaper, error) {
 // not within [scheduler.All] or by [WithLimits]: it is called under the Shaper's lock alone.
 // To save it use [Shaper.MarshalBinary], and to change its rate [Shaper.SetRate]. It must
 // not call back. One whose answers change by themselves has the line look again by its
-// Notify method; see [scheduler.Notifier].
+// Notify method; see [scheduler.Notifier]. One that has to know what waits is told
+// ([scheduler.Demander]), one that lets nothing leave for now has calls refused
+// ([scheduler.Refuser]), and one that has a Close method is closed with the Shaper.
 //
 // [WithBurst] and [WithTolerance] are matters of the schedule and an error here. So is a
 // schedule whose MaxCost is below 1, such as a zero value.

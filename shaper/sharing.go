@@ -48,6 +48,7 @@ func (l *line) behindLocked(f *flow, c *call, came bool) {
 		return
 	}
 	l.keys.crowdLocked(f)
+	f.demandLocked()
 	switch s := l.keys.fair; {
 	case s == nil || f.state != free:
 	case came:

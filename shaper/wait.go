@@ -154,7 +154,7 @@ func (f *flow) admissibleLocked(cost int64) error {
 	case cost < 1 || cost > f.line.sched.MaxCost() || f.own != nil && cost > f.own.sched.MaxCost():
 		return ErrCost
 	}
-	return nil
+	return f.refusalLocked()
 }
 
 // leaveLocked lets a newcomer leave if no call that its key allows waits, nothing is held

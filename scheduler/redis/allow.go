@@ -6,102 +6,121 @@ import (
 	"time"
 )
 
-// A Decision is what a meter says of a call. Its times are lengths of time, which mean
-// the same on all clocks.
+// A Decision is what a meter says of a call. Its times are lengths of time, which mean the same
+// on all clocks.
 type Decision struct {
 	OK         bool          // the call may leave, and has been charged
 	RetryAfter time.Duration // if not: when it may, if no other call takes the slot; 0 if OK
 	ResetAfter time.Duration // until nothing is owed any more
 }
 
-// Allow is the limit as a meter: it asks Redis, in one step, whether a call of n units
-// may leave now, and charges it if so. It never takes a slot ahead, so it never overtakes
-// calls that wait. A cost above the burst needs a full bucket, and is paid off afterwards.
+// Allow is the limit as a meter: it asks Redis, in one step, whether a call of n units may leave
+// now, and charges it if so. It never takes a slot ahead, so it never overtakes calls that wait. A
+// cost above the burst needs a full bucket, and is paid off afterwards.
 //
-// RetryAfter is exact to the microsecond: after it the call is allowed, and before it is
-// not, if no other call is asked about meanwhile.
+// RetryAfter is exact to the microsecond: after it the call is allowed, and before it is not, if
+// no other call is asked about and no slot comes back meanwhile.
 //
-// It returns the error of ctx, an error about a cost below 1 or above
-// [Schedule.MaxCost], [ErrClosed], and with [FailClosed] an [*UnavailableError]. With the
-// other policies it decides without Redis while that is away.
+// It returns the error of ctx, an error about a cost below 1 or above [Schedule.MaxCost],
+// [ErrClosed], and with [FailClosed] an [*UnavailableError]. With the other policies it decides
+// without Redis while that is away.
 func (s *Schedule) Allow(ctx context.Context, n int64) (Decision, error) {
 	s.mustBeMade()
 	if err := ctx.Err(); err != nil {
 		return Decision{}, err
 	}
-	if n < 1 || n > s.MaxCost() {
-		return Decision{}, fmt.Errorf("redis: cost %d: must be from 1 to %d", n, s.MaxCost())
+	if n < 1 || n > s.most {
+		return Decision{}, fmt.Errorf("redis: cost %d: must be from 1 to %d", n, s.most)
 	}
-	if err := s.link.failure(); err != nil {
-		return s.alone(n, err)
+	at := s.link.standing()
+	if at.err != nil {
+		return s.alone(n)
 	}
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
 		return Decision{}, ErrClosed
 	}
-	r := request{units: n, known: s.told, rejoin: s.rejoins, forfeits: s.even}
-	s.rejoins, s.even = false, false
+	now := s.config.now()
+	s.lookAtStoreLocked(now)
+	free := s.link.newLane
+	if last := len(s.meters) - 1; last >= 0 {
+		reused := s.meters[last]
+		s.meters = s.meters[:last]
+		free = func() *lane { return reused }
+	}
+	meter := free()
+	r := s.request(meter, now)
+	r.cost, r.lead, r.within = n, min(n, s.burst), 0
+	r.even, s.even = s.even, false
+	if s.rejoins {
+		r.settle = probeEvery + s.link.timeout
+		s.rejoins = false
+	}
 	s.counts.Steps++
 	s.mu.Unlock()
 
-	got, err := s.link.step(ctx, s.keys, s.pace, s.burst, r)
+	var got paceReply
+	err := s.link.ask(ctx, &r.header, !at.up, func(ctx context.Context) (heard, error) {
+		var err error
+		got, err = s.link.store.pace(ctx, s.key, r)
+		return got.heard, err
+	})
+	received := s.config.now()
+	s.mu.Lock()
+	meter.sent(r.header, now, err)
+	s.meters = append(s.meters, meter)
 	if err != nil {
-		s.mu.Lock()
 		s.counts.Failed++
-		s.rejoins = s.rejoins || r.rejoin
-		s.even = s.even || r.forfeits
+		s.rejoins = s.rejoins || r.settle > 0
+		s.even = s.even || r.even
 		s.mu.Unlock()
 		if ctx.Err() != nil {
 			return Decision{}, ctx.Err()
 		}
-		s.link.failed(err)
-		return s.alone(n, s.link.failure())
+		s.link.answered(err)
+		return s.alone(n)
 	}
-	s.link.answered()
-	received := s.config.now()
-	s.mu.Lock()
-	tail := s.pace.add(got.tat, got.granted)
-	s.tail = received.Add(s.pace.after(tail, got.now))
-	s.told = told{tail, got.now}
-	s.counts.Reserved += got.granted
-	s.counts.Used += got.granted
+	rows := got.rows
+	got.rows = nil
+	s.accept(r, got, received)
+	ok := len(rows) > 0
+	if ok {
+		s.counts.Reserved += n
+		s.counts.Used += n
+	}
 	s.mu.Unlock()
-	if got.granted > 0 {
-		return Decision{OK: true, ResetAfter: s.pace.after(s.pace.add(got.tat, n), got.now)}, nil
+	s.link.answered(nil)
+	reset := time.Duration(got.tat-got.now) * time.Microsecond
+	if ok {
+		return Decision{OK: true, ResetAfter: reset}, nil
 	}
-	due := s.pace.sub(got.tat, s.burst-min(n, s.burst))
-	return Decision{
-		RetryAfter: roundUp(s.pace.after(due, got.now), time.Microsecond),
-		ResetAfter: s.pace.after(got.tat, got.now),
-	}, nil
+	return Decision{RetryAfter: roundUp(s.pace.after(got.next, got.now), time.Microsecond), ResetAfter: reset}, nil
 }
 
 // alone decides by the policy.
-func (s *Schedule) alone(n int64, why *UnavailableError) (Decision, error) {
+func (s *Schedule) alone(n int64) (Decision, error) {
+	if err := s.Refusal(); err != nil {
+		return Decision{}, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.config.now()
-	s.lookAtStoreLocked(now)
-	s.planLocked(now, 0, 0) // which looks for the store
+	s.planLocked(now) // which looks for the store
 	switch {
-	case s.closed:
-		return Decision{}, ErrClosed
+	case s.standing.err == nil:
+		return Decision{RetryAfter: probeEvery}, nil // it has come back this very moment
 	case s.policy.kind == open:
 		s.counts.Alone += n
 		return Decision{OK: true}, nil
-	case s.policy.kind == closed && why != nil:
-		return Decision{}, why
-	case s.share == nil:
-		return Decision{RetryAfter: probeEvery}, nil // it has come back this very moment
 	}
 	at := s.share.Next(now, 0, n)
 	if at.After(now) {
-		return Decision{RetryAfter: at.Sub(now), ResetAfter: s.share.TAT().Sub(now)}, nil
+		return Decision{RetryAfter: at.Sub(now), ResetAfter: at.Sub(now)}, nil
 	}
 	s.share.Commit(at, now, n)
 	s.counts.Alone += n
-	return Decision{OK: true, ResetAfter: s.share.TAT().Sub(now)}, nil
+	return Decision{OK: true}, nil
 }
 
 func roundUp(d, unit time.Duration) time.Duration {

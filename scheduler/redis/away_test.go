@@ -17,25 +17,29 @@ import (
 
 	"github.com/sluice-go/sluice/scheduler"
 	"github.com/sluice-go/sluice/scheduler/redis"
+	"github.com/sluice-go/sluice/shaper"
 )
 
 // Processes find out at different times that the store is back. None sends on its own
 // beside processes that share again.
 func TestAllComeBackTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{trip: 2 * ms}
+		f := newScripted(t, 2*ms)
 		r := scheduler.PerSecond(100)
 		var left []*diary
 		var cut [2]atomic.Bool
 		for i := range cut {
-			eval := func(ctx context.Context, keys []string, args []any) ([]int64, error) {
+			path := f.path()
+			before := path.Before
+			path.Before = func(ctx context.Context) error {
 				if cut[i].Load() {
-					return nil, errors.New("gone")
+					return errors.New("gone")
 				}
-				return f.eval(ctx, keys, args)
+				return before(ctx)
 			}
-			sched, err := redis.NewFake(eval, "bubble", r, 1, redis.FailLocal(2))
+			sched, err := path.On(f.client, "bubble", r, 1, redis.FailLocal(2))
 			require.NoError(t, err)
+			sched.Meet()
 			s, err := redis.NewShaper(sched)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, s.Close()); time.Sleep(time.Second) })
@@ -194,12 +198,18 @@ func TestWrongArguments(t *testing.T) {
 		"part":    func() error { _, err := redis.NewSlidingLog(c, "x", 3, time.Hour, redis.FailLocal(4)); return err },
 		"prefix":  func() error { _, err := redis.NewGroup[string](c, "", ok, 1, redis.FailOpen()); return err },
 		"keys": func() error {
-			_, err := redis.NewGroup[string](c, "x", ok, 1, redis.FailOpen(), redis.WithMaxKeys(0))
+			_, err := redis.NewGroup[string](c, "x", ok, 1, redis.FailOpen(), redis.WithShaper(shaper.WithMaxKeys(0)))
+			return err
+		},
+		"ring": func() error {
+			ring := goredis.NewRing(&goredis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
+			defer ring.Close()
+			_, err := redis.New(ring, "x", ok, 1, redis.FailOpen())
 			return err
 		},
 	} {
 		err := made()
-		if assert.Error(t, err, name) {
+		if assert.Error(t, err, name) && name != "keys" {
 			assert.Contains(t, err.Error(), "redis: ", name)
 		}
 	}

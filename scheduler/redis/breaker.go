@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"context"
 	"sync"
 	"time"
 )
@@ -12,89 +11,95 @@ type State struct {
 	Err *UnavailableError // why it is away; nil if Up
 }
 
-// A breaker remembers that the store is away, so that one call waits for it in vain and
-// not all do.
+// A breaker remembers whether the store answers, so that one call waits for it in vain and not
+// all do. At first nothing is known: it is looked for, and not asked for units before it has
+// answered.
 type breaker struct {
-	telling sync.Mutex // held while onState is told of a change, so that it hears them in order
+	telling sync.Mutex // held while a change is told, so that all hear them in order
 
 	mu sync.Mutex
 	// Guarded by mu:
-	err     *UnavailableError // nil: up
-	probeAt time.Time
-	probing bool
-	down    context.Context // ends when the store goes away; made for calls that wait
-	end     context.CancelCauseFunc
+	up       bool
+	seen     bool              // it has answered once
+	err      *UnavailableError // why it is away
+	probeAt  time.Time
+	probing  bool
+	watchers map[*pump]struct{} // those that a change matters to
 }
 
-// failure returns why the store is away, or nil.
-func (l *link) failure() *UnavailableError {
+// standing is how things are with the store.
+type standing struct {
+	up   bool
+	seen bool
+	err  *UnavailableError // nil if it is up, and as long as nothing is known
+}
+
+func (l *link) standing() standing {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.err
+	return standing{l.up, l.seen, l.err}
 }
 
-// failed is told that the store has given no answer, or none that is one.
-func (l *link) failed(err error) {
-	l.telling.Lock()
-	defer l.telling.Unlock()
-	if state, changed := l.note(err); changed && l.onState != nil {
-		l.onState(state)
-	}
-}
-
-// answered is told that the store has answered.
-func (l *link) answered() {
-	if l.failure() == nil {
+// answered is told what has come of a step: nil if the store has answered.
+func (l *link) answered(err error) {
+	if err == nil && l.standing().up {
 		return
 	}
 	l.telling.Lock()
 	defer l.telling.Unlock()
-	if state, changed := l.note(nil); changed && l.onState != nil {
+	state, watchers, tell := l.note(err)
+	if tell && l.onState != nil {
 		l.onState(state)
+	}
+	for _, p := range watchers {
+		p.storeChanged()
 	}
 }
 
-func (l *link) note(err error) (s State, changed bool) {
+// note returns what is to be told of a change, and to whom. That the store answers for the first
+// time is no change for users.
+func (l *link) note(err error) (s State, watchers []*pump, tell bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.probing = false
 	l.probeAt = time.Now().Add(probeEvery)
-	switch {
-	case err == nil:
-		changed = l.err != nil
-		l.err = nil
-	case l.err == nil:
-		changed = true
-		l.err = l.site.unavailable(err)
-		if l.end != nil {
-			l.end(l.err)
-			l.down, l.end = nil, nil
+	was := l.up
+	if err == nil {
+		tell = l.err != nil
+		l.up, l.seen, l.err = true, true, nil
+	} else if l.err == nil {
+		tell = true
+		l.up, l.err = false, l.site.unavailable(err)
+	}
+	if tell || l.up != was {
+		for p := range l.watchers {
+			watchers = append(watchers, p)
 		}
 	}
-	return State{Up: l.err == nil, Err: l.err}, changed
+	return State{Up: l.up, Err: l.err}, watchers, tell
 }
 
-// mayProbe reports whether the caller shall look for the store, which is away. A
-// caller that is told so says afterwards what came of it.
+// mayProbe reports whether the asker shall look for the store. It says afterwards what came of it.
 func (l *link) mayProbe() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.err == nil || l.probing || time.Now().Before(l.probeAt) {
+	if l.up || l.probing || time.Now().Before(l.probeAt) {
 		return false
 	}
 	l.probing = true
 	return true
 }
 
-// untilDown returns a context that ends when the store goes away, or why it is away.
-func (l *link) untilDown() (context.Context, *UnavailableError) {
+// watch has a pump be told of changes, or no more.
+func (l *link) watch(p *pump, on bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.err != nil {
-		return nil, l.err
+	if !on {
+		delete(l.watchers, p)
+		return
 	}
-	if l.down == nil {
-		l.down, l.end = context.WithCancelCause(context.Background())
+	if l.watchers == nil {
+		l.watchers = map[*pump]struct{}{}
 	}
-	return l.down, nil
+	l.watchers[p] = struct{}{}
 }

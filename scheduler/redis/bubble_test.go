@@ -13,17 +13,18 @@ import (
 
 	"github.com/sluice-go/sluice/scheduler"
 	"github.com/sluice-go/sluice/scheduler/redis"
+	"github.com/sluice-go/sluice/shaper"
 )
 
 // A process is one of several, in a bubble.
 type process struct {
-	*redis.Shaper
+	*shaper.Shaper
 	schedule *redis.Schedule
 }
 
-func newProcess(t *testing.T, f *fake, r scheduler.Rate, burst int64, p redis.Policy, opts ...redis.Option) process {
+func newProcess(t *testing.T, f *scripted, r scheduler.Rate, burst int64, p redis.Policy, opts ...redis.Option) process {
 	t.Helper()
-	sched, err := redis.NewFake(f.eval, "bubble", r, burst, p, opts...)
+	sched, err := f.on("bubble", r, burst, p, opts...)
 	require.NoError(t, err)
 	s, err := redis.NewShaper(sched)
 	require.NoError(t, err)
@@ -95,7 +96,7 @@ func (l *diary) take() []time.Duration {
 // the store costs no slot.
 func TestLeavesAtItsSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{trip: 2 * ms}
+		f := newScripted(t, 2*ms)
 		p := newProcess(t, f, scheduler.PerSecond(100), 1, redis.FailLocal(4))
 		l := newDiary()
 		l.wait(t.Context(), p, 40, 1)
@@ -116,7 +117,7 @@ func TestLeavesAtItsSlot(t *testing.T) {
 // A burst leaves at once, and no more than that.
 func TestBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newProcess(t, &fake{}, scheduler.PerSecond(10), 5, redis.FailLocal(4))
+		p := newProcess(t, newScripted(t, 0), scheduler.PerSecond(10), 5, redis.FailLocal(4))
 		l := newDiary()
 		l.wait(t.Context(), p, 8, 1)
 		time.Sleep(time.Second)
@@ -132,7 +133,7 @@ func TestBurst(t *testing.T) {
 // A call of more than a horizon, and of more than the burst, gets its slots.
 func TestCostAboveHorizon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newProcess(t, &fake{trip: ms}, scheduler.PerSecond(100), 1, redis.FailLocal(4))
+		p := newProcess(t, newScripted(t, ms), scheduler.PerSecond(100), 1, redis.FailLocal(4))
 		l := newDiary()
 		l.wait(t.Context(), p, 1, 20)
 		l.wait(t.Context(), p, 1, 1)
@@ -144,7 +145,7 @@ func TestCostAboveHorizon(t *testing.T) {
 // A call that gives up hands its slot to the others, in other processes too.
 func TestCancelledSlotsComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{trip: 2 * ms}
+		f := newScripted(t, 2*ms)
 		r := scheduler.PerMinute(1)
 		first, second := newProcess(t, f, r, 1, redis.FailLocal(2)), newProcess(t, f, r, 1, redis.FailLocal(2))
 		l := newDiary()
@@ -167,17 +168,19 @@ func TestCancelledSlotsComeBack(t *testing.T) {
 // A slot that was missed is let go, and no call catches up.
 func TestMissedSlotsAreLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
-		sched, err := redis.NewFake(f.eval, "missed", scheduler.PerSecond(100), 1, redis.FailLocal(4))
+		f := newScripted(t, 0)
+		sched, err := f.on("missed", scheduler.PerSecond(100), 1, redis.FailLocal(4))
 		require.NoError(t, err)
 		defer func() { require.NoError(t, sched.Close()); time.Sleep(time.Second) }()
 		now := time.Now()
-		sched.Next(now, 4, 1)
+		sched.Demand(now, 5, 1, time.Time{})
 		synctest.Wait()
 		require.EqualValues(t, 5, sched.Stats().InHand)
 		time.Sleep(25 * ms) // slots at 0, 10, 20, 30, 40
 		at := sched.Next(time.Now(), 0, 1)
 		assert.Equal(t, time.Now(), at, "5 ms late are tolerated")
+		assert.EqualValues(t, 0, sched.Stats().Missed, "to ask changes nothing")
+		sched.Demand(time.Now(), 3, 1, time.Time{})
 		assert.EqualValues(t, 2, sched.Stats().Missed)
 		sched.Commit(at, at, 1)
 		assert.Equal(t, 30*ms, sched.Next(time.Now(), 0, 1).Sub(now))
@@ -187,11 +190,14 @@ func TestMissedSlotsAreLetGo(t *testing.T) {
 // A process that was late loses the time and not its turn, if no other came after it.
 func TestLateTurnIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
-		sched, err := redis.NewFake(f.eval, "late", scheduler.PerMinute(1), 1, redis.FailLocal(2), redis.WithHorizon(time.Hour))
+		f := newScripted(t, 0)
+		sched, err := f.on("late", scheduler.PerMinute(1), 1, redis.FailLocal(2), redis.WithHorizon(time.Hour), redis.WithTolerance(5*ms))
 		require.NoError(t, err)
 		// A line asks for its head, and again when it is told to.
-		ask := func() time.Time { return sched.Next(time.Now(), 0, 1) }
+		ask := func() time.Time {
+			sched.Demand(time.Now(), 1, 1, time.Time{})
+			return sched.Next(time.Now(), 0, 1)
+		}
 		sched.Notify(func() { ask() })
 		began := time.Now()
 		ask()
@@ -216,7 +222,7 @@ func TestLateTurnIsKept(t *testing.T) {
 // What left without asking is charged.
 func TestChargeReachesTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
+		f := newScripted(t, 0)
 		p := newProcess(t, f, scheduler.PerSecond(10), 1, redis.FailLocal(4))
 		p.Charge(5)
 		synctest.Wait()
@@ -231,7 +237,7 @@ func TestChargeReachesTheStore(t *testing.T) {
 // otherwise go on for ever. It also asks nothing.
 func TestIdleIsFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{trip: ms}
+		f := newScripted(t, ms)
 		p := newProcess(t, f, scheduler.PerSecond(100), 1, redis.FailLocal(4))
 		l := newDiary()
 		l.wait(t.Context(), p, 20, 1)
@@ -249,7 +255,8 @@ func TestIdleIsFree(t *testing.T) {
 func TestBreaker(t *testing.T) {
 	for _, fails := range []error{nil, errors.New("gone")} {
 		synctest.Test(t, func(t *testing.T) {
-			f := &fake{trip: 2 * ms, hangs: fails == nil, fails: fails}
+			f := newScripted(t, 2*ms)
+			f.set(fails == nil, fails)
 			noticed := 100 * ms
 			if fails != nil {
 				noticed = ms
@@ -273,9 +280,7 @@ func TestBreaker(t *testing.T) {
 				assert.Equal(t, 40*ms, left[i]-left[i-1])
 			}
 			assert.Equal(t, []bool{false}, states)
-			f.mu.Lock()
-			f.hangs, f.fails = false, nil
-			f.mu.Unlock()
+			f.set(false, nil)
 			time.Sleep(800 * ms)
 			synctest.Wait()
 			assert.Equal(t, []bool{false, true}, states)
@@ -293,7 +298,7 @@ func TestBreaker(t *testing.T) {
 // One call waits for the timeout of a store that hangs, and all others are refused at once.
 func TestOneCallWaitsForTheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newProcess(t, &fake{hangs: true}, scheduler.PerSecond(100), 1, redis.FailClosed())
+		p := newProcess(t, newScripted(t, 0).hanging(), scheduler.PerSecond(100), 1, redis.FailClosed())
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -307,15 +312,13 @@ func TestOneCallWaitsForTheTimeout(t *testing.T) {
 
 func TestFailClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{trip: 2 * ms}
+		f := newScripted(t, 2*ms)
 		p := newProcess(t, f, scheduler.PerSecond(1), 1, redis.FailClosed())
 		l := newDiary()
 		l.wait(t.Context(), p, 3, 1)
 		time.Sleep(100 * ms)
 		require.Len(t, l.take(), 1)
-		f.mu.Lock()
-		f.fails = errors.New("READONLY You can't write against a read only replica.")
-		f.mu.Unlock()
+		f.set(false, errors.New("READONLY You can't write against a read only replica."))
 		time.Sleep(3 * time.Second)
 		// Slots in hand are good; then the calls that wait are told.
 		l.take()
@@ -326,9 +329,7 @@ func TestFailClosed(t *testing.T) {
 			assert.Equal(t, "fake", unavailable.Store)
 		}
 		require.ErrorAs(t, p.Do(t.Context(), func(context.Context) error { return nil }), &unavailable)
-		f.mu.Lock()
-		f.fails = nil
-		f.mu.Unlock()
+		f.set(false, nil)
 		// Calls that are refused look for the store.
 		for range 5 {
 			time.Sleep(300 * ms)
@@ -341,7 +342,7 @@ func TestFailClosed(t *testing.T) {
 
 func TestFailOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newProcess(t, &fake{fails: errors.New("gone")}, scheduler.PerHour(1), 1, redis.FailOpen())
+		p := newProcess(t, newScripted(t, 0).failing(errors.New("gone")), scheduler.PerHour(1), 1, redis.FailOpen())
 		l := newDiary()
 		l.wait(t.Context(), p, 10, 1)
 		time.Sleep(100 * ms)
@@ -354,7 +355,7 @@ func TestFailOpen(t *testing.T) {
 func TestSharedHold(t *testing.T) {
 	for _, slow := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			f := &fake{trip: 2 * ms}
+			f := newScripted(t, 2*ms)
 			r := scheduler.PerSecond(100)
 			if slow {
 				r = scheduler.PerSecond(1)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluice-go/sluice/scheduler"
 	"github.com/sluice-go/sluice/scheduler/redis"
+	"github.com/sluice-go/sluice/shaper"
 )
 
 // The server forgets scripts: vutran1710/PyrateLimiter#182, upstash/ratelimit-js#122,
@@ -260,7 +261,7 @@ func TestCaseG07RedisAway(t *testing.T) {
 				assert.False(t, s.Up)
 				assert.Contains(t, s.Err.Error(), addr)
 			})
-			make := func(p redis.Policy) (*redis.Schedule, *redis.Shaper) {
+			make := func(p redis.Policy) (*redis.Schedule, *shaper.Shaper) {
 				changes.Store(0)
 				sched, err := redis.New(client(t, addr), "G07", r, 1, p, counted)
 				require.NoError(t, err)
@@ -286,7 +287,10 @@ func TestCaseG07RedisAway(t *testing.T) {
 			assert.GreaterOrEqual(t, time.Since(began), 19*40*ms)
 			assert.EqualValues(t, 1, changes.Load())
 
+			_, unseen := make(redis.FailOpen())
+			require.ErrorAs(t, unseen.Wait(t.Context()), &unavailable, "nothing is unlimited before it was ever seen")
 			sched, open := make(redis.FailOpen())
+			sched.Meet()
 			crowd(t, 50, func() error { return open.Wait(t.Context()) })
 			assert.EqualValues(t, 50, sched.Stats().Alone)
 			assert.EqualValues(t, 1, changes.Load())
@@ -349,7 +353,7 @@ func TestCaseG07Back(t *testing.T) {
 			assert.Empty(t, states, "one change, one call")
 			left := watched.Take()
 			assertShared(t, left, r, 1)
-			assertAlone(t, left, scheduler.PerSecond(25))
+			assertAlone(t, left, r) // it is the only one that lives
 		})
 	}
 }

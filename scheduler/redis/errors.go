@@ -16,16 +16,8 @@ import (
 // what bears its name in the other packages of this module.
 var ErrClosed = reason.New("redis", "closed", "closed")
 
-// What a zero value says at its first use.
-const (
-	zeroSchedule = "redis: zero Schedule: make one with New"
-	zeroQuota    = "redis: zero Quota: make one with NewFixedWindow or NewSlidingLog"
-)
-
-var (
-	errZeroGroup  = errors.New("redis: zero Group: make one with NewGroup")
-	errZeroShaper = errors.New("redis: zero Shaper: make one with NewShaper")
-)
+// zeroLimit is what a zero value says at its first use.
+const zeroLimit = "redis: zero Schedule or Quota: make one with New, NewFixedWindow or NewSlidingLog"
 
 // errTimeout is what an operation ends with that has taken too long.
 var errTimeout timeoutError
@@ -99,11 +91,6 @@ func siteOf(client goredis.UniversalClient) site {
 		Options() *goredis.ClusterOptions
 	}:
 		addrs, secrets = slices.Clone(c.Options().Addrs), []string{c.Options().Password}
-	case interface{ Options() *goredis.RingOptions }:
-		for _, addr := range c.Options().Addrs {
-			addrs = append(addrs, addr)
-		}
-		secrets = []string{c.Options().Password}
 	default:
 		return site{name: fmt.Sprintf("%T", client)}
 	}

@@ -2,15 +2,17 @@ package redis
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/sluice-go/sluice/scheduler"
+	"github.com/sluice-go/sluice/shaper"
 )
 
 // WithSkew makes a process live by a clock that is wrong by d.
@@ -18,79 +20,120 @@ func WithSkew(d time.Duration) Option {
 	return func(c *config) { c.now = func() time.Time { return time.Now().Add(d) } }
 }
 
-// Keys returns the keys of a request.
-func (s *Schedule) Keys() []string { return s.keys.forRequest("id") }
+// Keys returns the key of the limit.
+func (s *Schedule) Keys() []string { return []string{s.key} }
 
-// GroupKeys returns the keys of a request for a key of a Group.
-func GroupKeys(prefix, key string) []string { return groupKeyring(prefix, key).forRequest("id") }
+// GroupKeys returns that of a key of a Group.
+func GroupKeys(prefix, key string) []string { return []string{keyOfGroup(prefix, key)} }
+
+// step runs one step of a pace.
+func (s *Schedule) step(ctx context.Context, r *paceRequest) (got paceReply, err error) {
+	err = s.link.ask(ctx, &r.header, false, func(ctx context.Context) (heard, error) {
+		var err error
+		got, err = s.link.store.pace(ctx, s.key, *r)
+		return got.heard, err
+	})
+	return got, err
+}
 
 // Step runs one step, as a process without a line would.
 func (s *Schedule) Step(ctx context.Context, units int64) (granted int64, wait time.Duration, err error) {
-	got, err := s.link.step(ctx, s.keys, s.pace, s.burst, request{units: units, within: -1})
+	r := s.request(s.lane, time.Now())
+	r.rest, r.span = units, 1<<50
+	got, err := s.step(ctx, &r)
 	if err != nil {
 		return 0, 0, err
 	}
-	first := s.pace.sub(got.tat, s.burst-1)
-	return got.granted, max(s.pace.after(first, got.now), 0), nil
+	for _, row := range got.rows {
+		granted += row.units
+	}
+	first := s.pace.sub(got.rows[0].first, s.burst-1)
+	return granted, max(s.pace.after(first, got.now), 0), nil
 }
 
-// A FakeStore is what a test has in the place of a server. It is called with the
-// arguments of the step script, and replies what that would.
-type FakeStore func(ctx context.Context, keys []string, args []any) ([]int64, error)
-
-func (f FakeStore) eval(ctx context.Context, _ *goredis.Script, keys []string, args []any) ([]int64, error) {
-	return f(ctx, keys, args)
+// A Path is a way to a store, to which something may happen before and after each request.
+type Path struct {
+	inner  store
+	Before func(context.Context) error
+	After  func() error
 }
 
-var fakes atomic.Int64
+func (p *Path) pace(ctx context.Context, key string, r paceRequest) (got paceReply, err error) {
+	if err = p.Before(ctx); err == nil {
+		got, err = p.inner.pace(context.WithoutCancel(ctx), key, r)
+	}
+	return got, errors.Join(err, p.After())
+}
 
-// NewFake returns a schedule on a fake store.
-func NewFake(store FakeStore, name string, r scheduler.Rate, burst int64, p Policy, opts ...Option) (*Schedule, error) {
+func (p *Path) count(ctx context.Context, key string, r countRequest) (got countReply, err error) {
+	if err = p.Before(ctx); err == nil {
+		got, err = p.inner.count(context.WithoutCancel(ctx), key, r)
+	}
+	return got, errors.Join(err, p.After())
+}
+
+func (p *Path) failed(context.Context) {}
+
+// On returns a schedule at the end of a path.
+func (p *Path) On(client goredis.UniversalClient, name string, r scheduler.Rate, burst int64, how Policy, opts ...Option) (*Schedule, error) {
 	c, err := configure(opts)
 	if err != nil {
 		return nil, err
 	}
-	id := fmt.Sprint("fake", fakes.Add(1))
-	l := &link{store: store, site: site{name: "fake"}, timeout: c.timeout, onState: c.onChange, id: id}
-	return newSchedule(l, newKeyring(name, kindPace), r, burst, p, c)
+	p.inner = newServer(client)
+	return newSchedule(makeLink(p, site{name: "fake"}, c), keyOf(name, kindPace), r, burst, how, c)
 }
+
+// GroupOn returns a Group at the end of a path.
+func GroupOn[K ~string](p *Path, client goredis.UniversalClient, prefix string, r scheduler.Rate, burst int64, how Policy, opts ...Option) (*shaper.Group[K], error) {
+	c, err := configure(opts)
+	if err != nil {
+		return nil, err
+	}
+	p.inner = newServer(client)
+	return newGroup[K](makeLink(p, site{name: "fake"}, c), prefix, r, burst, how, c)
+}
+
+// Meet has the store be known, as if it had answered before.
+func (s *Schedule) Meet() { s.link.answered(nil) }
 
 // Busy reports whether a timer is armed or a step under way.
 func (s *Schedule) Busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.taking || s.looking != nil || s.delayed != nil
+	return s.stepping || s.timer != nil
 }
 
 // Take takes units at once.
 func (q *Quota) Take(ctx context.Context, units int64) (granted int64, err error) {
-	id := q.link.requestID()
 	q.link.clock.Store(nil) // tests set the clock of the server
-	got, err := q.link.timely(ctx, q.script, q.keys.forRequest(id), []any{
-		q.counts, q.shift, q.limit, units, 1, 0, 0, q.origin(grant{}), id, 1000,
-	}, 4, 1)
-	if err != nil {
-		return 0, err
-	}
-	return got[1], nil
+	r := countRequest{header: q.link.next(q.lane, time.Now()), log: q.log, window: q.counted, shift: q.shift, limit: q.limit, units: units, least: 1}
+	err = q.link.ask(ctx, &r.header, false, func(ctx context.Context) (heard, error) {
+		got, err := q.link.store.count(ctx, q.key, r)
+		granted = got.granted
+		return got.heard, err
+	})
+	return granted, err
 }
 
-// GiveBackTwice takes a unit and hands it back in a request that arrives twice; between
-// is what happens between.
+// GiveBackTwice takes a unit and hands it back in a request that arrives twice; between is what
+// happens between.
 func GiveBackTwice(ctx context.Context, s *Schedule, between func()) {
-	step := func(r request) reply {
-		got, err := s.link.step(ctx, s.keys, s.pace, s.burst, r)
+	step := func(r paceRequest) paceReply {
+		got, err := s.step(ctx, &r)
 		if err != nil {
 			panic(err)
 		}
 		return got
 	}
-	got := step(request{units: 1, within: -1})
-	r := request{within: -1, surplus: surplus{back: true, rest: got.tat, tail: s.pace.add(got.tat, 1), returned: 1}}
-	n := s.link.next.Load()
+	r := s.request(s.lane, time.Now())
+	r.rest = 1
+	got := step(r)
+	s.epoch = got.epoch
+	r = s.request(s.lane, time.Now())
+	r.returned = []tagged[row]{{r.number, got.rows[0]}}
 	step(r)
 	between()
-	s.link.next.Store(n) // the same name
 	step(r)
 }
 
@@ -132,12 +175,12 @@ func (w *Watched) lateness(n int64) (late time.Duration, alone bool) {
 	s := w.Schedule
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.hand.units < n {
+	if s.units < n {
 		return 0, true
 	}
-	for _, r := range s.hand.runs {
-		late = max(late, r.anchor.Add(-w.skew).Sub(time.UnixMicro(r.now)))
-		if n -= r.end - r.next; n <= 0 {
+	for _, r := range s.rows {
+		late = max(late, r.read.heard.Add(-w.skew).Sub(time.UnixMicro(r.read.store)))
+		if n -= r.units; n <= 0 {
 			break
 		}
 	}
@@ -172,8 +215,9 @@ type WatchedQuota struct {
 func (w *WatchedQuota) Commit(due, left time.Time, n int64) {
 	w.Quota.mu.Lock()
 	start := int64(-1)
-	if len(w.Quota.hand) > 0 {
-		start = w.Quota.hand[0].start
+	if len(w.rows) > 0 {
+		_, text, _ := strings.Cut(w.rows[0].of, "/")
+		start, _ = strconv.ParseInt(text, 10, 64)
 	}
 	w.Quota.mu.Unlock()
 	now := time.Now()
@@ -192,5 +236,11 @@ func (w *WatchedQuota) Left() []QuotaDeparture {
 	return slices.Clone(w.left)
 }
 
-// StepScript is the script of a pace.
-var StepScript = stepScript
+// Kill has the schedule do nothing any more, as if its process had been killed.
+func (s *Schedule) Kill() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cut(0, s.units)
+	s.closed = true
+	s.setTimerLocked(time.Time{}, time.Time{})
+}

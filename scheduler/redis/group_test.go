@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -52,41 +53,35 @@ func TestGroupSharesEachKey(t *testing.T) {
 
 func TestGroupIsBounded(t *testing.T) {
 	onEach(t, func(t *testing.T, addr string) {
-		g, err := redis.NewGroup[host](client(t, addr), "few", scheduler.PerMinute(1), 1, redis.FailLocal(1), redis.WithMaxKeys(10))
+		g, err := redis.NewGroup[host](client(t, addr), "few", scheduler.PerMinute(1), 1, redis.FailLocal(1), redis.WithShaper(shaper.WithMaxKeys(10)))
 		require.NoError(t, err)
 		defer g.Close()
 		// None of the keys can be dropped while it is held.
 		for i := range 10 {
-			require.NoError(t, g.HoldUntil(host(fmt.Sprint(i)), time.Now().Add(time.Minute)))
+			g.HoldUntil(host(fmt.Sprint(i)), time.Now().Add(time.Minute))
 		}
 		assert.ErrorIs(t, g.Wait(t.Context(), "one more"), shaper.ErrTooManyKeys)
-		assert.Equal(t, 10, g.Keys())
+		assert.Equal(t, 10, g.Len())
 	})
 }
 
 func TestGroupForgetsNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, addr string) {
-		g, err := redis.NewGroup[host](client(t, addr), "many", scheduler.PerHour(1), 1, redis.FailLocal(1), redis.WithMaxKeys(10), redis.WithTimeout(patience))
+		c := client(t, addr)
+		g, err := redis.NewGroup[host](c, "many", scheduler.PerHour(1), 1, redis.FailLocal(1), redis.WithTimeout(patience))
 		require.NoError(t, err)
 		defer g.Close()
-		d, err := g.Allow(t.Context(), "x", 1)
-		require.NoError(t, err)
-		require.True(t, d.OK)
-		for i := range 100 {
-			// There is room as soon as the step of a key that has left has ended.
-			require.Eventually(t, func() bool {
-				err := g.Wait(t.Context(), host(fmt.Sprint(i)))
-				if !errors.Is(err, shaper.ErrTooManyKeys) {
-					assert.NoError(t, err)
-				}
-				return err == nil
-			}, eventually, ms)
-		}
-		d, err = g.Allow(t.Context(), "x", 1)
+		require.NoError(t, g.Wait(t.Context(), "x"))
+		assert.Equal(t, 1, g.Len())
+		soon, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		refusal, ok := errors.AsType[*shaper.Refusal](g.Wait(soon, "x"))
+		require.True(t, ok)
+		assert.InDelta(t, 3600, refusal.Delay.Seconds(), 300)
+		// The limit of a key is that of a Schedule.
+		d, err := newSchedule(t, c, "many/x", scheduler.PerHour(1), 1).Allow(t.Context(), 1)
 		require.NoError(t, err)
 		assert.False(t, d.OK)
-		assert.InDelta(t, 3600, d.RetryAfter.Seconds(), 300)
-		assert.LessOrEqual(t, g.Keys(), 10)
 	})
 }
 
@@ -122,7 +117,7 @@ func TestGroupOfManyKeys(t *testing.T) {
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
 	t.Logf("%d keys in %v, %d MB in use", keys, time.Since(began), mem.HeapInuse>>20)
-	assert.Eventually(t, func() bool { return g.Keys() == 0 }, eventually, 50*ms)
+	assert.Eventually(t, func() bool { return g.Len() == 0 }, eventually, 50*ms)
 	assert.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+2 }, eventually, 50*ms)
 	assert.Eventually(t, func() bool { return c.DBSize(t.Context()).Val() == 0 }, eventually, 200*ms)
 }

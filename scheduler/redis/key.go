@@ -5,10 +5,6 @@ import (
 	"strings"
 )
 
-// A keyring names the keys of one limit. They share a hash tag, so that a cluster keeps
-// all of them on one node whatever the name is.
-type keyring struct{ state string }
-
 var errNoName = errors.New("redis: name empty: processes share a limit by its name")
 
 // Braces would begin or end the tag; the sign that hides them must be hidden as well.
@@ -24,14 +20,9 @@ const (
 	kindLog    = ":log"
 )
 
-func newKeyring(name, kind string) keyring {
-	return keyring{"sluice:{" + escapeName.Replace(name) + "}" + kind}
-}
+// keyOf names the one key of a limit. The braces keep what is in them together in a cluster.
+func keyOf(name, kind string) string { return "sluice:{" + escapeName.Replace(name) + "}" + kind }
 
-func groupKeyring(prefix, key string) keyring {
-	return keyring{"sluice:{" + escapePart.Replace(prefix) + "/" + escapePart.Replace(key) + "}" + kindPace}
+func keyOfGroup(prefix, key string) string {
+	return "sluice:{" + escapePart.Replace(prefix) + "/" + escapePart.Replace(key) + "}" + kindPace
 }
-
-// forRequest returns the keys for a script: the state, and what a request with this id
-// was told.
-func (k keyring) forRequest(id string) []string { return []string{k.state, k.state + ":" + id} }

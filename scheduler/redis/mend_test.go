@@ -68,26 +68,25 @@ func TestReadOnly(t *testing.T) {
 // A hold ends within an outage, and the outage after it: the call that waits leaves.
 func TestNoHangAfterOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{trip: 2 * ms, fails: errors.New("gone")}
-		sched, err := redis.NewFake(f.eval, "b", scheduler.PerSecond(100), 1, redis.FailClosed())
+		f := newScripted(t, 2*ms).failing(errors.New("gone"))
+		sched, err := f.on("b", scheduler.PerSecond(100), 1, redis.FailClosed())
 		require.NoError(t, err)
 		s, err := shaper.NewFrom(sched)
 		require.NoError(t, err)
-		done := make(chan error, 1)
-		go func() { done <- s.Wait(t.Context()) }()
-		time.Sleep(500 * ms)
-		s.HoldUntil(time.Now().Add(2 * time.Second))
-		time.Sleep(500 * ms)
-		f.mu.Lock()
-		f.fails = nil
-		f.mu.Unlock()
-		time.Sleep(3 * time.Second)
-		synctest.Wait()
-		select {
-		case err := <-done:
-			assert.NoError(t, err)
-		default:
-			t.Error("it waits still")
+		for _, away := range []bool{true, true, false} {
+			if !away {
+				f.set(false, nil)
+				assert.Error(t, s.Wait(t.Context()), "it is looked for while calls come")
+				time.Sleep(500 * ms)
+			}
+			s.HoldUntil(time.Now().Add(2 * time.Second))
+			var unavailable *redis.UnavailableError
+			err := s.Wait(t.Context())
+			assert.Equal(t, away, errors.As(err, &unavailable), err)
+			if !away {
+				assert.NoError(t, err)
+			}
+			time.Sleep(500 * ms)
 		}
 		require.NoError(t, s.Close())
 		require.NoError(t, sched.Close())
@@ -99,20 +98,18 @@ func TestNoHangAfterOutage(t *testing.T) {
 func TestHoldIsNotLost(t *testing.T) {
 	for _, away := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			f := &fake{trip: 4 * ms}
+			f := newScripted(t, 4*ms)
 			r := scheduler.PerSecond(100)
 			one, two := newProcess(t, f, r, 1, redis.FailLocal(2), redis.WithSharedHold()), newProcess(t, f, r, 1, redis.FailLocal(2), redis.WithSharedHold())
 			l1, l := newDiary(), newDiary()
 			if away {
-				f.fails = errors.New("gone")
+				f.set(false, errors.New("gone"))
 			}
 			l1.wait(t.Context(), one, 1, 1) // its step is under way
 			time.Sleep(ms)
 			one.HoldUntil(time.Now().Add(5 * time.Second))
 			time.Sleep(time.Second)
-			f.mu.Lock()
-			f.fails = nil
-			f.mu.Unlock()
+			f.set(false, nil)
 			time.Sleep(time.Second)
 			l.wait(t.Context(), two, 250, 1)
 			time.Sleep(2700 * ms)
@@ -127,11 +124,8 @@ func TestHoldIsNotLost(t *testing.T) {
 // Impatient callers say nothing about the store.
 func TestImpatientCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{trip: 20 * ms}
-		slow := func(_ context.Context, keys []string, args []any) ([]int64, error) {
-			return f.eval(context.Background(), keys, args)
-		}
-		sched, err := redis.NewFake(slow, "b", scheduler.PerSecond(100), 1, redis.FailClosed())
+		f := newScripted(t, 20*ms)
+		sched, err := f.on("b", scheduler.PerSecond(100), 1, redis.FailClosed())
 		require.NoError(t, err)
 		for range 8 {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*ms)
@@ -163,17 +157,16 @@ func TestOneNameManyKinds(t *testing.T) {
 	require.NoError(t, newShaper(t, other).Wait(t.Context()))
 }
 
-func TestGroupRefusesLimits(t *testing.T) {
-	limit, err := scheduler.NewSlidingLog(1000, time.Hour)
-	require.NoError(t, err)
-	_, err = redis.NewGroup[host](client(t, closedPort(t)), "w", scheduler.PerSecond(100), 1, redis.FailLocal(1), redis.WithShaper(shaper.WithLimits(limit)))
-	assert.ErrorContains(t, err, "redis: ")
+func TestGroupRefusesSchedules(t *testing.T) {
+	of := func(string) (scheduler.Scheduler, error) { return scheduler.NewSlidingLog(1000, time.Hour) }
+	_, err := redis.NewGroup[string](client(t, closedPort(t)), "w", scheduler.PerSecond(100), 1, redis.FailLocal(1), redis.WithShaper(shaper.WithSchedules(of)))
+	assert.ErrorContains(t, err, "schedules by key")
 }
 
 // A call that only asks what the wait would be takes no slot.
 func TestDelayTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{trip: 2 * ms}
+		f := newScripted(t, 2*ms)
 		p := newProcess(t, f, scheduler.PerSecond(10), 1, redis.FailLocal(2))
 		for range 100 {
 			p.Delay()
@@ -186,7 +179,7 @@ func TestDelayTakesNothing(t *testing.T) {
 // The way to the store may take longer than the horizon.
 func TestLongWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newProcess(t, &fake{trip: 80 * ms}, scheduler.PerSecond(1000), 1, redis.FailLocal(2))
+		p := newProcess(t, newScripted(t, 80*ms), scheduler.PerSecond(1000), 1, redis.FailLocal(2))
 		l := newDiary()
 		l.wait(t.Context(), p, 1000, 1)
 		time.Sleep(1500 * ms)
@@ -210,7 +203,7 @@ func TestQuotaCountsWhatLeftAlone(t *testing.T) {
 func TestRunsAfterHold(t *testing.T) {
 	for _, paused := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			f := &fake{trip: 2 * ms}
+			f := newScripted(t, 2*ms)
 			p := newProcess(t, f, scheduler.PerSecond(1000), 1, redis.FailLocal(2))
 			l := newDiary()
 			l.wait(t.Context(), p, 1000, 1)

@@ -1,10 +1,8 @@
 package redis_test
 
 import (
-	"context"
 	"math/big"
 	"math/rand/v2"
-	"sync"
 	"testing"
 	"time"
 
@@ -72,60 +70,4 @@ func TestServerClockSetBack(t *testing.T) {
 	_, wait, err = s.Step(t.Context(), 1)
 	require.NoError(t, err)
 	assert.Equal(t, time.Second, wait)
-}
-
-// A fake is a store in a bubble: a shared TAT in whole milliseconds, and a way there that
-// takes some time.
-type fake struct {
-	mu    sync.Mutex
-	trip  time.Duration // there and back
-	fails error
-	hangs bool
-	tat   int64
-	hold  int64
-	steps int
-	runs  int // that reserved something
-}
-
-func (f *fake) eval(ctx context.Context, _ []string, args []any) ([]int64, error) {
-	time.Sleep(f.trip / 2)
-	f.mu.Lock()
-	hangs, fails := f.hangs, f.fails
-	f.steps++
-	f.mu.Unlock()
-	if hangs {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
-	if fails != nil {
-		return nil, fails
-	}
-	defer time.Sleep(f.trip / 2)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	p, q, units := args[0].(int64), args[1].(int64), args[4].(int64)
-	early := args[2].(int64)
-	now := time.Now().UnixMicro()
-	was := f.tat // a request that only looks changes nothing
-	if tail, ok := args[6].(int64); ok && tail == f.tat {
-		was = args[8].(int64)
-		f.tat = was
-	}
-	if settle := args[11].(int64); settle > 0 && was+args[12].(int64) <= now {
-		was = now + settle + early
-	}
-	was = max(was, now)
-	if hold, _ := new(big.Int).SetString(args[13].(string), 10); hold.Sign() > 0 {
-		f.hold = max(f.hold, now+hold.Int64())
-		was = max(was, f.hold+early)
-		f.tat = was
-	}
-	if args[14].(string) == "1" {
-		was = max(was, now+early)
-	}
-	if units > 0 {
-		f.tat = was + units*p/q
-		f.runs++
-	}
-	return []int64{now, was, 0, units, f.hold}, nil
 }

@@ -9,11 +9,14 @@ import (
 )
 
 const (
-	defaultHorizon   = 50 * time.Millisecond
-	defaultTolerance = 5 * time.Millisecond
-	defaultTimeout   = 100 * time.Millisecond
-	defaultLease     = 250 * time.Millisecond
-	defaultMaxKeys   = 100_000
+	defaultHorizon = 50 * time.Millisecond
+	leastTolerance = 5 * time.Millisecond // of those that are not set
+	defaultTimeout = 100 * time.Millisecond
+	defaultLease   = 250 * time.Millisecond
+
+	// livingFor is how long a process counts as one that shares a limit, after its latest step
+	// and behind its latest slot.
+	livingFor = 10 * time.Second
 
 	never = time.Duration(math.MaxInt64)
 )
@@ -23,14 +26,14 @@ const (
 type Option func(*config)
 
 type config struct {
-	horizon    time.Duration
-	tolerance  time.Duration
-	timeout    time.Duration
-	lease      time.Duration
-	sharedHold bool
-	onChange   func(State)
-	maxKeys    int
-	shaper     []shaper.Option
+	horizon      time.Duration
+	tolerance    time.Duration // 0: by the rate
+	toleranceSet bool
+	timeout      time.Duration
+	lease        time.Duration
+	sharedHold   bool
+	onChange     func(State)
+	shaper       []shaper.Option
 
 	now   func() time.Time // tests shift clocks
 	epoch time.Time
@@ -43,21 +46,22 @@ func (c *config) soon(now time.Time, d time.Duration) time.Time {
 	return now.Add(d - now.Sub(c.epoch)%d)
 }
 
-// WithHorizon sets how much of the schedule a process reserves at a time, at the most:
-// what leaves within d at the rate, and at least one unit. The default is 50 ms. Longer
-// runs mean fewer steps, 1/d per second at full load, and a coarser order among
-// processes. If d is shorter than two round trips, that is the horizon.
-//
-// When calls come slowly, so that each would need a step of its own, a process takes
-// 2/d steps per second at the most, beyond the first 10: calls wait up to d/2 then.
+// WithHorizon sets how much of the schedule a process reserves at a time, at the most: what leaves
+// within d at the rate, and at least one call. The default is 50 ms. Longer runs mean fewer
+// steps, 1/d per second at full load, and a coarser order among processes. If d is shorter than
+// two round trips, that is the horizon.
 func WithHorizon(d time.Duration) Option { return func(c *config) { c.horizon = d } }
 
-// WithTolerance sets the tolerance J: a slot that is unused J after its instant is
-// let go. The default is 5 ms, the least 1 ms: timers are that late.
-func WithTolerance(j time.Duration) Option { return func(c *config) { c.tolerance = j } }
+// WithTolerance sets the tolerance J: a slot that is unused J after its instant is let go. The
+// default is 5 ms or a tenth of T, whichever is longer, and the least 1 ms: timers are that late.
+func WithTolerance(j time.Duration) Option {
+	return func(c *config) { c.tolerance, c.toleranceSet = j, true }
+}
 
-// WithTimeout sets how long one step may take. If it takes longer, Redis counts as away
-// and the policy decides. The default is 100 ms.
+// WithTimeout sets how long one step may take. If it takes longer, Redis counts as away and the
+// policy decides. The default is 100 ms. Where a round trip takes more than a fifth of that, it
+// is five round trips, and at most five timeouts; to find the server may take ten timeouts at
+// first.
 func WithTimeout(d time.Duration) Option { return func(c *config) { c.timeout = d } }
 
 // WithLease sets how long units of [NewSlidingLog] stay with a process that does not use
@@ -75,21 +79,18 @@ func WithSharedHold() Option { return func(c *config) { c.sharedHold = true } }
 // for each change, one after the other. It must not block.
 func WithOnChange(f func(State)) Option { return func(c *config) { c.onChange = f } }
 
-// WithShaper sets options of the Shapers of a [Group]: those that [shaper.NewGroup] takes
-// as well, not [shaper.WithLimits], as each key would need limits of its own. It is for
-// [NewGroup] only.
+// WithShaper sets options of a [NewGroup]: those that [shaper.NewGroup] takes as well, but
+// [shaper.WithSchedules]. It is for [NewGroup] only.
 func WithShaper(opts ...shaper.Option) Option {
 	return func(c *config) { c.shaper = append(c.shaper, opts...) }
 }
 
-// WithMaxKeys sets how many keys a [Group] has in memory at a time. The default is
-// 100,000. It is for [NewGroup] only.
-func WithMaxKeys(n int) Option { return func(c *config) { c.maxKeys = n } }
+// reach returns how far ahead slots are reserved.
+func (c *config) reach(l *link) time.Duration { return max(c.horizon, 2*l.roundTrip()) }
 
 func configure(opts []Option) (*config, error) {
 	c := &config{
-		horizon: defaultHorizon, tolerance: defaultTolerance, timeout: defaultTimeout, lease: defaultLease,
-		maxKeys: defaultMaxKeys, now: time.Now, epoch: time.Now().Add(-24 * 365 * time.Hour),
+		horizon: defaultHorizon, timeout: defaultTimeout, lease: defaultLease, now: time.Now, epoch: time.Now().Add(-24 * 365 * time.Hour),
 	}
 	for _, opt := range opts {
 		opt(c)
@@ -100,7 +101,7 @@ func configure(opts []Option) (*config, error) {
 		min  time.Duration
 	}{
 		{"horizon", c.horizon, time.Millisecond},
-		{"tolerance", c.tolerance, time.Millisecond},
+		{"tolerance", c.tolerance, 0},
 		{"timeout", c.timeout, time.Millisecond},
 		{"lease", c.lease, time.Millisecond},
 	} {
@@ -108,8 +109,8 @@ func configure(opts []Option) (*config, error) {
 			return nil, fmt.Errorf("redis: %s %v: must be from %v to 1h", d.name, d.is, d.min)
 		}
 	}
-	if c.maxKeys < 1 {
-		return nil, fmt.Errorf("redis: maximum of %d keys: must be at least 1", c.maxKeys)
+	if c.toleranceSet && c.tolerance < time.Millisecond {
+		return nil, fmt.Errorf("redis: tolerance %v: must be from 1ms to 1h", c.tolerance)
 	}
 	return c, nil
 }

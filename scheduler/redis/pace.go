@@ -98,3 +98,8 @@ func gcd(a, b uint64) uint64 {
 	}
 	return a
 }
+
+// before reports whether a moment comes before another one.
+func (m moment) before(other moment) bool {
+	return m.us < other.us || m.us == other.us && m.frac < other.frac
+}

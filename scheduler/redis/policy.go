@@ -1,18 +1,16 @@
 package redis
 
 import (
+	"errors"
 	"fmt"
-	"time"
-
-	"github.com/sluice-go/sluice/scheduler"
 )
 
 // A Policy says what becomes of calls while Redis cannot be asked. There is no default
 // that would suit all, so it has to be chosen: [FailLocal], [FailClosed] or
 // [FailOpen].
 type Policy struct {
-	kind      policyKind
-	processes int64
+	kind policyKind
+	most int64 // processes; 0: not stated
 }
 
 type policyKind int
@@ -24,26 +22,41 @@ const (
 	open
 )
 
-// FailLocal has each process pace on its own while Redis is away, at 1/processes of the
-// rate. Say how many processes share the limit, at the most: with fewer the limit is not
-// used up, with more it is exceeded in proportion. It is what most should choose.
+// FailLocal has each process pace on its own while Redis is away, at 1/n of the rate, where n is
+// how many processes have used the limit lately, as Redis told last; at most so many as are stated.
+// A process that has never heard from Redis takes the number that is stated, and lets nothing
+// leave if there is none. It is what most should choose.
 //
-// A share begins at a random time within its interval, so that not all processes
-// send together, and has 1/processes of the burst, at least 1.
-func FailLocal(processes int) Policy { return Policy{local, int64(processes)} }
+// A share begins at a random time within its interval, so that not all processes send together,
+// and has 1/n of the burst, at least 1.
+func FailLocal(most ...int) Policy {
+	switch len(most) {
+	case 0:
+		return Policy{kind: local}
+	case 1:
+		if most[0] > 0 {
+			return Policy{local, int64(most[0])}
+		}
+	}
+	return Policy{local, -1}
+}
 
-// FailClosed lets nothing leave while Redis is away. [NewShaper] refuses calls with an
-// [*UnavailableError] then.
+// FailClosed lets nothing leave while Redis is away: calls are refused, those that wait as well,
+// with a [*shaper.Refusal] whose reason is an [*UnavailableError].
 func FailClosed() Policy { return Policy{kind: closed} }
 
-// FailOpen lets everything leave at once while Redis is away: there is no limit then.
-// [Stats] counts what left like that.
+// FailOpen lets everything leave at once while Redis is away: there is no limit then. [Stats]
+// counts what left like that. Before Redis has answered for the first time it refuses calls, as
+// [FailClosed] does.
 func FailOpen() Policy { return Policy{kind: open} }
 
 func (p Policy) String() string {
 	switch p.kind {
 	case local:
-		return fmt.Sprintf("FailLocal(%d)", p.processes)
+		if p.most == 0 {
+			return "FailLocal()"
+		}
+		return fmt.Sprintf("FailLocal(%d)", p.most)
 	case closed:
 		return "FailClosed()"
 	case open:
@@ -56,25 +69,17 @@ func (p Policy) validate() error {
 	switch {
 	case p.kind == undecided:
 		return fmt.Errorf("redis: %v for when Redis is away: choose FailLocal, FailClosed or FailOpen", p)
-	case p.kind == local && p.processes < 1:
-		return fmt.Errorf("redis: %v: must be at least 1 process", p)
+	case p.most < 0:
+		return errors.New("redis: FailLocal: must be at least 1 process, and one number if any")
 	}
 	return nil
 }
 
-// share returns the schedule of one process on its own.
-func (p Policy) share(r scheduler.Rate, burst int64, c *config) (*scheduler.GCRA, error) {
-	if p.kind != local {
-		return nil, nil
+// processes returns among how many the limit is shared while Redis is away, by how many it told
+// of; 0 if nothing is known.
+func (p Policy) processes(living int64) int64 {
+	if living == 0 || p.most > 0 && p.most < living {
+		return p.most
 	}
-	period := r.Period()
-	if int64(period) > int64(never)/p.processes {
-		return nil, fmt.Errorf("redis: %v at rate %v: the share takes longer than %v", p, r, never)
-	}
-	share := scheduler.Per(r.Units(), period*time.Duration(p.processes))
-	g, err := scheduler.NewGCRA(share, max(burst/p.processes, 1), scheduler.WithTolerance(c.tolerance))
-	if err != nil {
-		return nil, fmt.Errorf("redis: %v: %w", p, err)
-	}
-	return g, nil
+	return living
 }

@@ -144,3 +144,52 @@ func TestLostForGood(t *testing.T) {
 	assert.NotZero(t, st.Failed)
 	assert.NotZero(t, left.Load())
 }
+
+// newDelay returns the address of a proxy that passes all on later, each way.
+func newDelay(t *testing.T, server string, by time.Duration) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { l.Close() })
+	pass := func(to, from net.Conn) {
+		defer to.Close()
+		type piece struct {
+			at   time.Time
+			data []byte
+		}
+		pieces := make(chan piece, 1000)
+		go func() {
+			defer close(pieces)
+			for {
+				buf := make([]byte, 64<<10)
+				n, err := from.Read(buf)
+				if err != nil {
+					return
+				}
+				pieces <- piece{time.Now().Add(by), buf[:n]}
+			}
+		}()
+		for p := range pieces {
+			time.Sleep(time.Until(p.at))
+			if _, err := to.Write(p.data); err != nil {
+				return
+			}
+		}
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			time.Sleep(2 * by) // to connect is a round trip as well
+			s, err := net.Dial("tcp", server)
+			if err != nil {
+				c.Close()
+				continue
+			}
+			go pass(c, s)
+			go pass(s, c)
+		}
+	}()
+	return l.Addr().String()
+}

@@ -1,10 +1,8 @@
 package redis
 
 import (
-	_ "embed"
+	"context"
 	"fmt"
-	"math"
-	"sync"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -12,68 +10,41 @@ import (
 	"github.com/sluice-go/sluice/scheduler"
 )
 
-//go:embed fixed.lua
-var fixedSource string
-
-//go:embed log.lua
-var logSource string
-
-var (
-	fixedScript = goredis.NewScript(fixedSource)
-	logScript   = goredis.NewScript(logSource)
-)
-
-// A Quota is a number of units per window that all processes share, counted in Redis.
-// Start with [NewFixedWindow] or [NewSlidingLog] and give it to [shaper.NewFrom], or to
-// [NewShaper]; or beside a pace to [shaper.WithLimits].
+// A Quota is a number of units per window that all processes share, counted in Redis. Start with
+// [NewFixedWindow] or [NewSlidingLog] and give it to [NewShaper], or to [shaper.NewFrom]; or
+// beside a pace to [shaper.WithLimits].
 //
-// It is exact: all processes together never let more leave than the limit, by the clock
-// of the server. What a process has taken and does not use goes back, and is lost for
-// the window if the process dies. It serves the process first that asks first after it is free
-// again: there is no order among processes.
+// It is exact: all processes together never let more leave than the limit, by the clock of the
+// server. What a process has taken and does not use goes back, and is lost for the window if the
+// process is killed. It serves the process first that asks first after it is free again: there is
+// no order among processes.
 //
-// While Redis is away, [FailLocal] gives each process its part of the limit, anew, and
-// has it count for all once Redis is back. So the limit can be exceeded by an outage; a
-// quota that must not be wants [FailClosed].
+// While Redis is away, [FailLocal] gives each process its part of the limit, anew, and has it
+// count for all once Redis is back. So the limit can be exceeded by an outage; a quota that must
+// not be wants [FailClosed].
 //
 // The zero Quota panics when it is used.
 //
-// All methods are safe for concurrent use, and none waits for the network. A Quota that
-// is not asked, and that has counted all, has no goroutine and no timer, so it need not be
-// closed.
+// All methods are safe for concurrent use, and none waits for the network. A Quota whose line is
+// empty, and that has counted all, has no goroutine and no timer, so it need not be closed.
 type Quota struct {
-	link   *link
-	keys   keyring
-	script *goredis.Script
-	limit  int64
-	window time.Duration // as it was stated
-	counts int64         // the window that the script counts in, in microseconds
-	shift  int64         // where windows begin
-	log    bool
-	policy Policy
-	config *config
+	pump
+	grants
+	limit   int64
+	window  time.Duration // as it was stated
+	counted time.Duration // the window that the store counts in
+	shift   int64         // where windows begin
+	log     bool
+}
 
-	mu sync.Mutex
-	// Guarded by mu:
-	again   func()
-	hand    []grant
-	units   int64     // in hand
-	free    time.Time // when there will be more, as far as is known
-	retry   time.Time // when to ask again, at the latest then
-	demand  int64
-	size    int64 // how many units to take at a time
-	asked   bool
-	heads   int64 // how often the first of a line has asked
-	head    int64 // its cost
-	owed    int64 // units that have left and are yet to be counted
-	owedAt  time.Time
-	rtt     time.Duration
-	taking  bool
-	looking *time.Timer
-	away    bool
-	share   scheduler.Scheduler
-	stats   Stats
-	closed  bool
+// grants are the units in hand. Guarded by the lock of the pump.
+type grants struct {
+	rows     []grant
+	units    int64
+	returned []tagged[grant]
+	free     time.Time // when there will be more, as far as is known
+	retry    time.Time // when to ask again
+	size     int64     // how many units to take at a time
 }
 
 // A grant is units that may leave until some time, and where they were taken from.
@@ -81,31 +52,34 @@ type grant struct {
 	units int64
 	until time.Time
 	of    string
-	start int64
 }
 
-// NewFixedWindow returns a quota of limit units in each window of the server's clock.
-// Windows are aligned to UTC: a day begins at midnight, a week on Monday. Twice the limit
-// may leave around a boundary.
+// retryAfter is when a quota that was used up is asked again: others may have handed back what
+// they did not need.
+const retryAfter = time.Second
+
+// NewFixedWindow returns a quota of limit units in each window of the server's clock. Windows are
+// aligned to UTC: a day begins at midnight, a week on Monday. Twice the limit may leave around a
+// boundary.
 //
-// It refuses an empty name, a limit that is not from 1 to 2^40, a window below 1 ms or
-// above 10 years or not of whole microseconds, and a Policy that was not chosen or leaves
-// a process no unit.
+// It refuses an empty name, a limit that is not from 1 to 2^40, a window below 1 ms or above 10
+// years or not of whole microseconds, a Policy that was not chosen or leaves a process no unit,
+// and a [goredis.Ring].
 func NewFixedWindow(client goredis.UniversalClient, name string, limit int64, window time.Duration, p Policy, opts ...Option) (*Quota, error) {
 	q, err := newQuota(client, name, kindWindow, limit, window, p, opts)
 	if err != nil {
 		return nil, err
 	}
-	q.script, q.counts = fixedScript, window.Microseconds()
+	q.counted = window
 	// From the first day of year 1, a Monday.
 	const before = 62135596800 * int64(time.Second/time.Microsecond)
-	q.shift = before % q.counts
+	q.shift = before % window.Microseconds()
 	return q, nil
 }
 
-// NewSlidingLog returns a quota of limit units in any window, wherever it begins. Redis
-// keeps an entry for each step of the latest window, at most one for each unit. The
-// window is longer by [WithLease], for which a process may keep what it has taken.
+// NewSlidingLog returns a quota of limit units in any window, wherever it begins. Redis keeps an
+// entry for each step of the latest window, at most one for each unit. The window is longer by
+// [WithLease], for which a process may keep what it has taken.
 //
 // It refuses what [NewFixedWindow] refuses.
 func NewSlidingLog(client goredis.UniversalClient, name string, limit int64, window time.Duration, p Policy, opts ...Option) (*Quota, error) {
@@ -113,7 +87,7 @@ func NewSlidingLog(client goredis.UniversalClient, name string, limit int64, win
 	if err != nil {
 		return nil, err
 	}
-	q.script, q.log, q.counts = logScript, true, (window + q.config.lease).Microseconds()
+	q.log, q.counted = true, window+q.config.lease
 	return q, nil
 }
 
@@ -130,7 +104,7 @@ func newQuota(client goredis.UniversalClient, name, kind string, limit int64, wi
 		return nil, fmt.Errorf("redis: limit %d: must be from 1 to 2^40", limit)
 	case window < time.Millisecond || window > decade || window%time.Microsecond != 0:
 		return nil, fmt.Errorf("redis: window %v: must be whole microseconds, from 1ms to 10 years", window)
-	case p.kind == local && p.processes > limit:
+	case p.most > limit:
 		return nil, fmt.Errorf("redis: %v of a limit of %d: leaves a process nothing", p, limit)
 	}
 	if err := p.validate(); err != nil {
@@ -140,190 +114,178 @@ func newQuota(client goredis.UniversalClient, name, kind string, limit int64, wi
 	if err != nil {
 		return nil, err
 	}
-	return &Quota{link: l, keys: newKeyring(name, kind), limit: limit, window: window, policy: p, config: c, size: 1}, nil
+	q := &Quota{limit: limit, window: window, grants: grants{size: 1}}
+	q.pump = pump{hand: q, link: l, lane: l.newLane(), key: keyOf(name, kind), policy: p, config: c, most: limit, tellsAlone: true}
+	return q, nil
 }
 
-// mustBeMade panics if q is a zero value.
-func (q *Quota) mustBeMade() {
-	if q.config == nil {
-		panic(zeroQuota)
-	}
-}
+func (q *Quota) inHand() int64 { return q.units }
 
-// MaxCost returns the limit.
-func (q *Quota) MaxCost() int64 {
-	q.mustBeMade()
-	return q.limit
-}
-
-// Notify implements the optional part of [scheduler.Scheduler].
-func (q *Quota) Notify(again func()) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.again = again
-}
-
-// Stats returns a snapshot.
-func (q *Quota) Stats() Stats {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	stats := q.stats
-	stats.InHand = q.units
-	return stats
-}
-
-// Next implements [scheduler.Scheduler]. It never waits: for calls that have no unit yet
-// it has some taken, and answers with a guess.
-func (q *Quota) Next(t time.Time, ahead, n int64) time.Time {
-	q.mustBeMade()
-	ahead, n = max(ahead, 0), max(n, 1)
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if n > q.limit || q.closed {
-		return t.Add(never)
-	}
-	now := q.config.now()
-	need := saturatingSum(ahead, n)
-	soon := t.Sub(now) <= q.config.horizon
-	if soon {
-		q.asked = true
-		q.demand = max(q.demand, need)
-		if ahead == 0 {
-			q.heads++
-			q.head = n
+func (q *Quota) have(t time.Time, n int64) (time.Time, bool) {
+	units := q.units
+	for _, g := range q.rows {
+		if !g.until.After(t) {
+			units -= g.units
 		}
 	}
-	q.expireLocked(now)
-	q.lookAtStoreLocked()
-	at := q.nextLocked(now, t, ahead, n)
-	if soon {
-		q.planLocked(now, need, n)
-	}
-	return at
+	return t, units >= n
 }
 
-func (q *Quota) nextLocked(now, t time.Time, ahead, n int64) time.Time {
-	have := q.units
-	if t.After(now) {
-		for _, g := range q.hand {
-			if !g.until.After(t) {
-				have -= g.units
-			}
-		}
-	}
+func (q *Quota) guess(t, now time.Time, ahead, n int64) time.Time {
 	need := saturatingSum(ahead, n)
-	if have >= need {
+	if _, ok := q.have(t, need); ok {
 		return t
 	}
-	if q.away {
-		switch q.policy.kind {
-		case open:
-			return t
-		case local:
-			return q.share.Next(t, max(ahead-have, 0), n)
-		default:
-			// A line that waits asks again, so the store is looked for, and found.
-			return later(t, q.config.soon(now, probeEvery))
-		}
-	}
-	at := later(later(t, q.free), q.config.soon(now, max(q.rtt, time.Millisecond)))
+	t = later(t, q.free)
 	// One window after the other.
-	if windows := (need - have - 1) / q.limit; windows > int64(never/2/q.window) {
+	if windows := (need - q.units - 1) / q.limit; windows > int64(never/2/q.window) {
 		return t.Add(never)
 	} else if windows > 0 {
-		at = at.Add(time.Duration(windows) * q.window)
+		t = later(t, now.Add(time.Duration(windows-1)*q.window))
 	}
-	return at
+	return t
 }
 
-// expireLocked lets go what may not leave any more.
-func (q *Quota) expireLocked(now time.Time) {
-	for len(q.hand) > 0 && !q.hand[0].until.After(now) {
-		q.units -= q.hand[0].units
-		q.stats.Missed += q.hand[0].units
-		q.hand = q.hand[1:]
-		q.demand, q.size = 1, 1
-	}
-}
-
-// Commit implements [scheduler.Scheduler].
-func (q *Quota) Commit(due, left time.Time, n int64) {
-	q.mustBeMade()
-	n = max(n, 1)
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.demand = max(q.demand-n, 0)
-	if q.units >= n {
-		q.useLocked(n)
-		return
-	}
-	if q.away && q.policy.kind != closed {
-		q.stats.Alone += n
-	}
-	if q.away && q.policy.kind == local {
-		q.share.Commit(due, left, n)
-	}
-	q.owed, q.owedAt = saturatingSum(q.owed, n), left
-	q.planLocked(q.config.now(), 0, 0)
-}
-
-func (q *Quota) useLocked(n int64) {
-	q.units -= n
-	q.stats.Used += n
-	for n > 0 {
-		took := min(n, q.hand[0].units)
-		q.hand[0].units -= took
-		n -= took
-		if q.hand[0].units == 0 {
-			q.hand = q.hand[1:]
+func (q *Quota) use(_ time.Time, n int64) (used int64) {
+	for used < n && len(q.rows) > 0 {
+		g := &q.rows[0]
+		took := min(n-used, g.units)
+		g.units -= took
+		used += took
+		if g.units == 0 {
+			q.rows = q.rows[1:]
 		}
 	}
-	if q.units == 0 {
+	q.units -= used
+	if used > 0 && q.units == 0 {
 		q.size = min(2*q.size, q.limit) // all of it was of use
 	}
+	return used
 }
 
-// Close hands back what is in hand and has counted what left alone, without waiting for
-// it, and lets nothing leave any more. What left alone is not counted if Redis is away
-// still. It always returns nil. Closing twice is fine.
-func (q *Quota) Close() error {
-	q.mustBeMade()
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.closed {
-		return nil
+func (q *Quota) expire(now time.Time) (missed int64) {
+	for len(q.rows) > 0 && !q.rows[0].until.After(now) {
+		missed += q.rows[0].units
+		q.rows = q.rows[1:]
+		q.size = 1
 	}
-	q.closed = true
-	if q.looking != nil {
-		q.looking.Stop()
-		q.looking = nil
-	}
-	q.giveBackLocked(q.config.now())
-	return nil
+	q.units -= missed
+	return missed
 }
 
-func (q *Quota) lookAtStoreLocked() {
-	away := q.link.failure() != nil
-	if away == q.away {
-		return
+func (q *Quota) due(now time.Time, w want) (step bool, look time.Time) {
+	if w.units == 0 || q.units >= w.cost {
+		return false, time.Time{}
 	}
-	q.away = away
-	if away && q.policy.kind == local && q.share == nil {
-		// Both were checked when the quota was made. It is kept from one outage to the
-		// next: what left within the window counts.
-		part := q.limit / q.policy.processes
+	if q.retry.After(now) {
+		return false, q.retry
+	}
+	return true, time.Time{}
+}
+
+func (q *Quota) send(now time.Time, w want) (func(context.Context) error, func(sent, received time.Time)) {
+	probes := !q.standing.up
+	r := countRequest{header: q.link.next(q.lane, now), log: q.log, window: q.counted, shift: q.shift, limit: q.limit}
+	if now.Sub(q.chargeAt) > q.window {
+		q.charged = nil // it was in another window
+	}
+	charged := len(q.charged)
+	r.charged = append(r.charged, q.charged...)
+	if !probes {
+		if step, _ := q.due(now, w); step {
+			r.least = w.cost - q.units
+			r.units = min(max(min(w.units-q.units, q.size), r.least), q.limit)
+		} else if q.closed || !q.sparing.IsZero() && now.Sub(q.sparing) >= spareAfter {
+			q.giveBack(r.number, q.units-w.units)
+		}
+	}
+	r.returned = q.returned
+	var reply countReply
+	send := func(ctx context.Context) error {
+		err := q.link.ask(ctx, &r.header, probes, func(ctx context.Context) (heard, error) {
+			var err error
+			reply, err = q.link.store.count(ctx, q.key, r)
+			return reply.heard, err
+		})
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.lane.sent(r.header, now, err)
+		return err
+	}
+	accept := func(sent, received time.Time) {
+		q.returned = nil
+		for _, c := range q.charged[:charged] {
+			q.counts.Reserved += c.is
+			q.counts.Used += c.is
+		}
+		q.charged, q.rejoins, q.living = q.charged[charged:], false, reply.living
+		// An instant of the store's lies between what it is if the store has read its clock when
+		// the request was sent, and what it is if that was when the reply came. What must not be
+		// too late goes by the first, what must not be too early by the other.
+		wait := time.Duration(reply.at-reply.now) * time.Microsecond
+		g := grant{units: reply.granted, until: sent.Add(wait), of: reply.of}
 		if q.log {
-			q.share, _ = scheduler.NewSlidingLog(part, q.window)
-		} else {
-			q.share, _ = scheduler.NewFixedWindow(part, q.window)
+			g.until = sent.Add(q.config.lease)
+		}
+		if reply.granted > 0 {
+			q.rows = append(q.rows, g)
+			q.units += g.units
+			q.counts.Reserved += g.units
+			q.free, q.retry = time.Time{}, time.Time{}
+		} else if r.units > 0 && reply.at > reply.now {
+			q.free = received.Add(wait)
+			q.retry = received.Add(min(wait, retryAfter))
+		}
+	}
+	return send, accept
+}
+
+// giveBack has the last units in hand go back with a request.
+func (q *Quota) giveBack(number, units int64) {
+	for units > 0 && len(q.rows) > 0 {
+		last := &q.rows[len(q.rows)-1]
+		back := *last
+		back.units = min(units, last.units)
+		last.units -= back.units
+		q.returned = append(q.returned, tagged[grant]{number, back})
+		q.units -= back.units
+		units -= back.units
+		q.counts.Returned += back.units
+		q.size = 1
+		if q.log {
+			last.of = shortened(last.of, back.units)
+		}
+		if last.units == 0 {
+			q.rows = q.rows[:len(q.rows)-1]
 		}
 	}
 }
 
-// countLocked returns what is still to be counted.
-func (q *Quota) countLocked(now time.Time) int64 {
-	if now.Sub(q.owedAt) > q.window {
-		q.owed = 0 // it was in another window
+func (q *Quota) freshAt() time.Time { return time.Time{} }
+
+func (q *Quota) local(processes int64) scheduler.Scheduler {
+	if q.share != nil {
+		return q.share // what left alone within the window counts
 	}
-	return min(q.owed, math.MaxInt32)
+	part := q.limit / processes
+	if part < 1 {
+		return nil
+	}
+	var share scheduler.Scheduler
+	if q.log {
+		share, _ = scheduler.NewSlidingLog(part, q.window)
+	} else {
+		share, _ = scheduler.NewFixedWindow(part, q.window)
+	}
+	return share
+}
+
+// shortened returns what the entry of a log is called of which units have gone back.
+func shortened(entry string, units int64) string {
+	var lane string
+	var number, had, charged int64
+	if _, err := fmt.Sscan(entry, &lane, &number, &had, &charged); err != nil {
+		return entry
+	}
+	return fmt.Sprintf("%s %d %d %d", lane, number, had-units, charged)
 }

@@ -119,8 +119,10 @@ func TestQuotaComesBack(t *testing.T) {
 					return q
 				}
 				first, second := quota(), quota()
-				// It is told of ten calls that wait, and never sees them again.
-				first.Next(time.Now(), 0, 10)
+				// It is told of a call that waits, and that it has gone.
+				first.Demand(time.Now(), 10, 10, time.Time{})
+				require.Eventually(t, func() bool { return first.Stats().InHand == 10 }, eventually, ms)
+				first.Demand(time.Now(), 0, 0, time.Time{})
 				require.Eventually(t, func() bool { return first.Stats().Returned == 10 }, eventually, ms)
 				s := newShaper(t, second)
 				crowd(t, 10, func() error { return s.Wait(t.Context()) })

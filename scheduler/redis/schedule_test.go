@@ -57,7 +57,7 @@ func assertConforms(t testing.TB, left []time.Time, r scheduler.Rate, burst int,
 }
 
 // A watched line is one on the real clock that tells what it has let leave.
-func watchedLine(t testing.TB, s *redis.Schedule, skew time.Duration, opts ...shaper.Option) (*redis.Shaper, *redis.Watched) {
+func watchedLine(t testing.TB, s *redis.Schedule, skew time.Duration, opts ...shaper.Option) (*shaper.Shaper, *redis.Watched) {
 	t.Helper()
 	w := redis.Watch(s, skew)
 	return newShaper(t, w, append(opts, shaper.WithClock(skewed(skew)))...), w

@@ -51,21 +51,26 @@ func (s *scripted) set(hangs bool, fails error) {
 	s.hangs, s.fails = hangs, fails
 }
 
-func (s *scripted) eval(ctx context.Context, keys []string, args []any) ([]int64, error) {
-	s.mu.Lock()
-	hangs, fails := s.hangs, s.fails
-	s.steps++
-	s.mu.Unlock()
-	time.Sleep(s.trip / 2)
-	defer time.Sleep(s.trip - s.trip/2)
-	switch {
-	case hangs:
-		<-ctx.Done()
-		return nil, ctx.Err()
-	case fails != nil:
-		return nil, fails
+// path returns a way to it.
+func (s *scripted) path() *redis.Path {
+	return &redis.Path{
+		Before: func(ctx context.Context) error {
+			s.mu.Lock()
+			hangs, fails := s.hangs, s.fails
+			s.steps++
+			s.mu.Unlock()
+			time.Sleep(s.trip / 2)
+			if hangs {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return fails
+		},
+		After: func() error {
+			time.Sleep(s.trip - s.trip/2)
+			return nil
+		},
 	}
-	return redis.StepScript.Run(ctx, s.client, keys, args...).Int64Slice()
 }
 
 func (s *scripted) stepsTaken() int {
@@ -77,14 +82,14 @@ func (s *scripted) stepsTaken() int {
 // A member is one of several processes that share a limit in a bubble, each with a clock
 // of its own.
 type member struct {
-	line     *redis.Shaper
+	line     *shaper.Shaper
 	schedule *redis.Schedule
 	diary    *diary
 }
 
 func (s *scripted) join(t *testing.T, r scheduler.Rate, burst int64, p redis.Policy, skew time.Duration, opts ...redis.Option) member {
 	t.Helper()
-	sched, err := redis.NewFake(s.eval, "shared", r, burst, p, append(opts, redis.WithSkew(skew))...)
+	sched, err := s.on("shared", r, burst, p, append(opts, redis.WithSkew(skew))...)
 	require.NoError(t, err)
 	line, err := redis.NewShaper(sched, shaper.WithClock(skewed(skew)), shaper.WithQueue(100_000))
 	require.NoError(t, err)
@@ -119,4 +124,22 @@ func (s *scripted) joinFour(t *testing.T, r scheduler.Rate, callers int) []membe
 	}
 	t.Cleanup(cancel)
 	return all
+}
+
+func (s *scripted) failing(err error) *scripted {
+	s.set(false, err)
+	return s
+}
+
+func (s *scripted) hanging() *scripted {
+	s.set(true, nil)
+	return s
+}
+
+func (s *scripted) on(name string, r scheduler.Rate, burst int64, p redis.Policy, opts ...redis.Option) (*redis.Schedule, error) {
+	sched, err := s.path().On(s.client, name, r, burst, p, opts...)
+	if err == nil {
+		sched.Meet()
+	}
+	return sched, err
 }

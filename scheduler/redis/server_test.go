@@ -76,7 +76,7 @@ func newSchedule(t testing.TB, c goredis.UniversalClient, name string, r schedul
 	return s
 }
 
-func newShaper(t testing.TB, s redis.Shared, opts ...shaper.Option) *redis.Shaper {
+func newShaper(t testing.TB, s redis.Shared, opts ...shaper.Option) *shaper.Shaper {
 	t.Helper()
 	sh, err := redis.NewShaper(s, opts...)
 	require.NoError(t, err)

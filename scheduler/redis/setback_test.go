@@ -29,11 +29,10 @@ func TestMeterAfterTheServersClockWasSetBack(t *testing.T) {
 	assert.Equal(t, time.Minute, ask(now).RetryAfter)
 	now = now.Add(20 * time.Second)
 	assert.Equal(t, 40*time.Second, ask(now).RetryAfter)
-	// What has passed since something was last written down is not known then.
 	now = now.Add(-time.Hour)
-	assert.Equal(t, time.Minute, ask(now).RetryAfter)
-	assert.Equal(t, time.Microsecond, ask(now.Add(time.Minute-time.Microsecond)).RetryAfter)
-	assert.True(t, ask(now.Add(time.Minute)).OK)
+	assert.Equal(t, 40*time.Second, ask(now).RetryAfter)
+	assert.Equal(t, time.Microsecond, ask(now.Add(40*time.Second-time.Microsecond)).RetryAfter)
+	assert.True(t, ask(now.Add(40*time.Second)).OK)
 }
 
 // A quota that is used up stays so for what was left of its window, whatever the clock of

@@ -1,142 +1,68 @@
 package redis
 
 import (
-	"context"
 	"errors"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/sluice-go/sluice/scheduler"
 	"github.com/sluice-go/sluice/shaper"
 )
 
-// A Shaper is a [shaper.Shaper] that tells why a call is refused when Redis is away: with
-// [FailClosed], calls that arrive and calls that wait then are refused at once with an
-// [*UnavailableError]. Start with [NewShaper]. With the other policies it is a plain
-// Shaper.
-//
-// The zero Shaper refuses all calls. All methods are safe for concurrent use.
-type Shaper struct {
-	*shaper.Shaper
-	store Shared
-}
-
 // A Shared is a schedule of this package: a [*Schedule] or a [*Quota].
 type Shared interface {
 	scheduler.Scheduler
-
-	// guard returns a context that ends when calls have to be refused, nil if they
-	// never are, or why they are refused now.
-	guard() (context.Context, error)
-
-	// shut reports whether it was closed, and lets nothing leave any more.
-	shut() bool
-
-	// Close hands back what is reserved, without waiting for it.
-	Close() error
+	shared()
 }
 
-// NewShaper returns a Shaper that lets calls leave when the schedule says so, which it
-// owns from then on. See [shaper.NewFrom] for the options and errors. A quota that stands
-// beside it, by [shaper.WithLimits], has calls wait where it would refuse them alone.
-func NewShaper(s Shared, opts ...shaper.Option) (*Shaper, error) {
+// NewShaper returns a Shaper that lets calls leave when the schedule says so, which it owns from
+// then on and closes with itself. It is [shaper.NewFrom]; see there for the options and errors.
+func NewShaper(s Shared, opts ...shaper.Option) (*shaper.Shaper, error) {
 	if s == nil {
 		return nil, errors.New("redis: schedule nil: must be a Schedule or a Quota")
 	}
-	sh, err := shaper.NewFrom(s, opts...)
+	return shaper.NewFrom(s, opts...)
+}
+
+// NewGroup returns a Group in which each key has the rate and burst, over all processes that use
+// the same prefix: a partner's host, an API credential, a sender. The limit of key "k" of the
+// prefix "p" is that of the [Schedule] with the name "p/k", if neither has a slash.
+//
+// It is a [shaper.NewGroup] with a Schedule for each key, and all that such a Group does it does:
+// holds, charges, weights, [shaper.Under]. A rate that is set for a key, or scaled, is that of its
+// own process, beside the one that is shared. All state is in Redis, where that of an idle key
+// expires by itself; a process has in memory what it uses. All keys share one view of whether
+// Redis is away, and steps of many of them go together.
+//
+// It refuses what [New] refuses, an empty prefix for a name, and wrong options of [WithShaper].
+func NewGroup[K ~string](client goredis.UniversalClient, prefix string, r scheduler.Rate, burst int64, p Policy, opts ...Option) (*shaper.Group[K], error) {
+	c, err := configure(opts)
 	if err != nil {
 		return nil, err
 	}
-	return &Shaper{sh, s}, nil
-}
-
-// Wait is [shaper.Shaper.Wait], which may return an [*UnavailableError] besides, and
-// [ErrClosed] if the schedule was closed on its own.
-func (s *Shaper) Wait(ctx context.Context) error { return s.WaitN(ctx, 1) }
-
-// WaitN is [shaper.Shaper.WaitN], which may return an [*UnavailableError] besides.
-func (s *Shaper) WaitN(ctx context.Context, cost int) error {
-	return s.guarded(ctx, func(ctx context.Context) error { return s.Shaper.WaitN(ctx, cost) })
-}
-
-// Do is [shaper.Shaper.Do], which may return an [*UnavailableError] besides. Once f runs,
-// nothing ends it but the context of the caller.
-func (s *Shaper) Do(ctx context.Context, f func(context.Context) error) error {
-	var result error
-	err := s.guarded(ctx, func(waits context.Context) error {
-		return s.Shaper.Do(waits, func(context.Context) error {
-			result = f(ctx)
-			return nil
-		})
-	})
+	if prefix == "" {
+		return nil, errNoName
+	}
+	l, err := newLink(client, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return result
+	return newGroup[K](l, prefix, r, burst, p, c)
 }
 
-// Acquire is [shaper.Shaper.Acquire], which may return an [*UnavailableError] besides.
-func (s *Shaper) Acquire(ctx context.Context, cost int) error {
-	return s.guarded(ctx, func(ctx context.Context) error { return s.Shaper.Acquire(ctx, cost) })
-}
-
-// Close is [shaper.Shaper.Close], which also closes the schedule.
-func (s *Shaper) Close() error {
-	if s.store == nil {
-		return errZeroShaper
+func newGroup[K ~string](l *link, prefix string, r scheduler.Rate, burst int64, p Policy, c *config) (*shaper.Group[K], error) {
+	trial, err := newSchedule(l, keyOfGroup(prefix, ""), r, burst, p, c)
+	if err != nil {
+		return nil, err
 	}
-	return errors.Join(s.Shaper.Close(), s.store.Close())
-}
-
-// guarded runs wait with a context that ends when the store goes away, too.
-func (s *Shaper) guarded(ctx context.Context, wait func(context.Context) error) error {
-	if s.store == nil {
-		return errZeroShaper
-	}
-	down, refused := s.store.guard()
-	switch {
-	case ctx.Err() != nil || refused == nil && down == nil:
-		return s.explain(wait(ctx))
-	case refused != nil:
-		return refused
-	}
-	both, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	stop := context.AfterFunc(down, func() { cancel(context.Cause(down)) })
-	defer stop()
-	err := wait(both)
-	if why := context.Cause(both); errors.Is(err, context.Canceled) && ctx.Err() == nil && why != nil {
-		return why
-	}
-	return s.explain(err)
-}
-
-// explain says of a refusal for want of time that the schedule was closed, if it was: the
-// wait that it tells has no end.
-func (s *Shaper) explain(err error) error {
-	if later, ok := errors.AsType[*shaper.Refusal](err); ok && later.Delay > 0 && s.store.shut() {
-		return ErrClosed
-	}
-	return err
-}
-
-func (s *Schedule) shut() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closed
-}
-
-func (s *Schedule) guard() (context.Context, error) {
-	if s.policy.kind != closed {
-		return nil, nil
-	}
-	down, why := s.link.untilDown()
-	if why == nil {
-		return down, nil
-	}
-	// Calls that are refused here ask the schedule nothing; so it looks for the store now.
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.config.now()
-	s.lookAtStoreLocked(now)
-	s.planLocked(now, 0, 0)
-	return nil, why
+	// The rate of the process itself is there to be scaled. Slots that are shared come less evenly
+	// than it would let them, by as much as replies are under way, and it must not hold those back.
+	slack := trial.pace.within(c.horizon+trial.tolerance+time.Second) + 1
+	own := []shaper.Option{shaper.WithBurst(int(min(burst+slack, trial.most)))}
+	own = append(own, c.shaper...)
+	own = append(own, shaper.WithSchedules(func(key K) (scheduler.Scheduler, error) {
+		return newSchedule(l, keyOfGroup(prefix, string(key)), r, burst, p, c)
+	}))
+	return shaper.NewGroup[K](r, own...)
 }

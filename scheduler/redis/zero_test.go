@@ -17,7 +17,7 @@ import (
 
 // A zero value says what it is at its first use.
 func TestZeroValues(t *testing.T) {
-	const schedule, quota = "redis: zero Schedule: make one with New", "redis: zero Quota: make one with NewFixedWindow or NewSlidingLog"
+	const zero = "redis: zero Schedule or Quota: make one with New, NewFixedWindow or NewSlidingLog"
 	now := time.Now()
 	for _, use := range []func(*redis.Schedule){
 		func(s *redis.Schedule) { s.Next(now, 0, 1) },
@@ -28,9 +28,14 @@ func TestZeroValues(t *testing.T) {
 		func(s *redis.Schedule) { s.Forfeit(now, 0) },
 		func(s *redis.Schedule) { _, _ = s.Allow(t.Context(), 1) },
 		func(s *redis.Schedule) { _ = s.Close() },
-		func(s *redis.Schedule) { sh, _ := redis.NewShaper(s); _ = sh.Wait(t.Context()) },
+		func(s *redis.Schedule) { s.Demand(now, 1, 1, now) },
+		func(s *redis.Schedule) { _ = s.Refusal() },
+		func(s *redis.Schedule) { _, _ = s.FreshAt() },
+		func(s *redis.Schedule) { s.Forfeited(now, 0) },
+		func(s *redis.Schedule) { s.Stats() },
+		func(s *redis.Schedule) { _, _ = redis.NewShaper(s) },
 	} {
-		assert.PanicsWithValue(t, schedule, func() { use(new(redis.Schedule)) })
+		assert.PanicsWithValue(t, zero, func() { use(new(redis.Schedule)) })
 	}
 	for _, use := range []func(*redis.Quota){
 		func(q *redis.Quota) { q.Next(now, 0, 1) },
@@ -38,24 +43,9 @@ func TestZeroValues(t *testing.T) {
 		func(q *redis.Quota) { q.MaxCost() },
 		func(q *redis.Quota) { _ = q.Close() },
 	} {
-		assert.PanicsWithValue(t, quota, func() { use(new(redis.Quota)) })
+		assert.PanicsWithValue(t, zero, func() { use(new(redis.Quota)) })
 	}
-	var s redis.Shaper
-	for _, err := range []error{
-		s.Wait(t.Context()), s.WaitN(t.Context(), 2), s.Acquire(t.Context(), 1), s.Close(),
-		s.Do(t.Context(), func(context.Context) error { return nil }),
-	} {
-		assert.EqualError(t, err, "redis: zero Shaper: make one with NewShaper")
-	}
-	const group = "redis: zero Group: make one with NewGroup"
-	var g redis.Group[string]
-	assert.EqualError(t, g.Wait(t.Context(), "k"), group)
-	assert.EqualError(t, g.HoldUntil("k", now), group)
-	_, err := g.Allow(t.Context(), "k", 1)
-	assert.EqualError(t, err, group)
-	assert.Zero(t, g.Keys())
-	assert.NoError(t, g.Close())
-	_, err = redis.NewShaper(nil)
+	_, err := redis.NewShaper(nil)
 	assert.EqualError(t, err, "redis: schedule nil: must be a Schedule or a Quota")
 	assert.EqualError(t, new(redis.UnavailableError), "redis: store  unavailable: ")
 	assert.False(t, new(redis.UnavailableError).Timeout())
@@ -65,12 +55,12 @@ func TestZeroValues(t *testing.T) {
 // centuries.
 func TestScheduleThatWasClosedAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newProcess(t, &fake{}, scheduler.PerSecond(10), 1, redis.FailLocal(1))
+		p := newProcess(t, newScripted(t, 0), scheduler.PerSecond(10), 1, redis.FailLocal(1))
 		require.NoError(t, p.schedule.Close())
-		assert.Equal(t, redis.ErrClosed, p.Wait(t.Context()))
+		assert.ErrorIs(t, p.Wait(t.Context()), redis.ErrClosed)
 		soon, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		assert.Equal(t, redis.ErrClosed, p.Wait(soon))
+		assert.ErrorIs(t, p.Wait(soon), redis.ErrClosed)
 		require.NoError(t, p.Close())
 		assert.ErrorIs(t, p.Wait(t.Context()), shaper.ErrClosed)
 	})
@@ -80,28 +70,30 @@ func TestScheduleThatWasClosedAlone(t *testing.T) {
 func TestTolerance(t *testing.T) {
 	for _, tolerance := range []time.Duration{ms, 5 * ms, 30 * ms} {
 		synctest.Test(t, func(t *testing.T) {
-			sched, err := redis.NewFake((&fake{}).eval, "x", scheduler.PerSecond(10), 1, redis.FailLocal(1), redis.WithTolerance(tolerance))
+			sched, err := newScripted(t, 0).on("x", scheduler.PerSecond(10), 1, redis.FailLocal(1), redis.WithTolerance(tolerance))
 			require.NoError(t, err)
 			assert.Equal(t, tolerance, sched.Tolerance())
 			for late, missed := range map[time.Duration]int64{tolerance: 0, tolerance + 1: 1} {
-				sched.Next(time.Now(), 0, 1)
+				sched.Demand(time.Now(), 1, 1, time.Time{})
 				synctest.Wait()
 				before := sched.Stats().Missed
 				require.EqualValues(t, 1, sched.Stats().InHand)
 				time.Sleep(late)
+				sched.Demand(time.Now(), 1, 1, time.Time{})
 				at := sched.Next(time.Now(), 0, 1)
 				assert.Equal(t, missed, sched.Stats().Missed-before, "%v late", late)
 				if missed == 0 {
 					assert.Equal(t, time.Now(), at)
 					sched.Commit(at, at, 1)
 				}
+				sched.Demand(time.Now(), 0, 0, time.Time{})
 				time.Sleep(time.Second) // what is left is handed back
 			}
 			require.NoError(t, sched.Close())
 			time.Sleep(time.Second)
 		})
 	}
-	_, err := redis.NewFake((&fake{}).eval, "x", scheduler.PerSecond(10), 1, redis.FailLocal(1), redis.WithTolerance(ms-1))
+	_, err := newScripted(t, 0).on("x", scheduler.PerSecond(10), 1, redis.FailLocal(1), redis.WithTolerance(ms-1))
 	assert.EqualError(t, err, "redis: tolerance 999.999µs: must be from 1ms to 1h")
 }
 
