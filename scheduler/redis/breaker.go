@@ -62,7 +62,6 @@ func (l *link) note(err error) (s State, watchers []*pump, tell bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.probing = false
-	l.probeAt = time.Now().Add(probeEvery)
 	was := l.up
 	if err == nil {
 		tell = l.err != nil
@@ -70,6 +69,7 @@ func (l *link) note(err error) (s State, watchers []*pump, tell bool) {
 	} else if l.err == nil {
 		tell = true
 		l.up, l.err = false, l.site.unavailable(err)
+		l.probeAt = time.Now().Add(probeEvery)
 	}
 	if tell || l.up != was {
 		for p := range l.watchers {
@@ -87,6 +87,8 @@ func (l *link) mayProbe() bool {
 		return false
 	}
 	l.probing = true
+	// Counted from its beginning: one that hangs was long enough.
+	l.probeAt = time.Now().Add(probeEvery)
 	return true
 }
 

@@ -59,16 +59,18 @@ type Path struct {
 }
 
 func (p *Path) pace(ctx context.Context, key string, r paceRequest) (got paceReply, err error) {
-	if err = p.Before(ctx); err == nil {
-		got, err = p.inner.pace(context.WithoutCancel(ctx), key, r)
+	if err = p.Before(ctx); err != nil {
+		return got, err
 	}
+	got, err = p.inner.pace(context.WithoutCancel(ctx), key, r)
 	return got, errors.Join(err, p.After())
 }
 
 func (p *Path) count(ctx context.Context, key string, r countRequest) (got countReply, err error) {
-	if err = p.Before(ctx); err == nil {
-		got, err = p.inner.count(context.WithoutCancel(ctx), key, r)
+	if err = p.Before(ctx); err != nil {
+		return got, err
 	}
+	got, err = p.inner.count(context.WithoutCancel(ctx), key, r)
 	return got, errors.Join(err, p.After())
 }
 
@@ -94,8 +96,11 @@ func GroupOn[K ~string](p *Path, client goredis.UniversalClient, prefix string, 
 	return newGroup[K](makeLink(p, site{name: "fake"}, c), prefix, r, burst, how, c)
 }
 
-// Meet has the store be known, as if it had answered before.
-func (s *Schedule) Meet() { s.link.answered(nil) }
+// Meet has the store be known, as if it had answered before, at once.
+func (s *Schedule) Meet() {
+	s.link.measured(0)
+	s.link.answered(nil)
+}
 
 // Busy reports whether a timer is armed or a step under way.
 func (s *Schedule) Busy() bool {
