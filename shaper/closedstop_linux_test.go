@@ -31,6 +31,9 @@ func TestProcessStoppedAcrossTheBeginningOfAClosedTime(t *testing.T) {
 		runStopped()
 		return
 	}
+	if testing.Short() {
+		t.Skip("it starts a process of its own, which an emulator cannot")
+	}
 	for range 8 {
 		if stopAndGoOn(t) || t.Failed() {
 			return
