@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"sync"
@@ -35,7 +36,10 @@ func newScripted(t *testing.T, trip time.Duration) *scripted {
 	server.ClockTTL(true)
 	client := goredis.NewClient(&goredis.Options{
 		Addr:   "127.0.0.1:1", // is not dialled, and not looked up as a name would be
-		Dialer: func(context.Context, string, string) (net.Conn, error) { return server.Dial() },
+		Dialer: func(context.Context, string, string) (net.Conn, error) {
+			conn, err := server.Dial()
+			return buffer(conn), err
+		},
 	})
 	t.Cleanup(func() {
 		require.NoError(t, client.Close())
@@ -142,4 +146,44 @@ func (s *scripted) on(name string, r scheduler.Rate, burst int64, p redis.Policy
 		sched.Meet()
 	}
 	return sched, err
+}
+
+// A buffered is the end of a pipe that takes what is written at once, as a socket does: a client
+// that writes several requests before it reads would wait for ever for a server that replies to
+// the first one.
+type buffered struct {
+	net.Conn
+	mu     sync.Mutex
+	closed bool
+	out    chan []byte
+}
+
+func buffer(c net.Conn) net.Conn {
+	b := &buffered{Conn: c, out: make(chan []byte, 1000)}
+	go func() {
+		for p := range b.out {
+			c.Write(p)
+		}
+	}()
+	return b
+}
+
+func (b *buffered) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return 0, net.ErrClosed
+	}
+	b.out <- bytes.Clone(p)
+	return len(p), nil
+}
+
+func (b *buffered) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.closed {
+		b.closed = true
+		close(b.out)
+	}
+	return b.Conn.Close()
 }
