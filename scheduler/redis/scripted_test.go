@@ -35,7 +35,7 @@ func newScripted(t *testing.T, trip time.Duration) *scripted {
 	server := miniredis.NewMiniRedis()
 	server.ClockTTL(true)
 	client := goredis.NewClient(&goredis.Options{
-		Addr:   "127.0.0.1:1", // is not dialled, and not looked up as a name would be
+		Addr: "127.0.0.1:1", // is not dialled, and not looked up as a name would be
 		Dialer: func(context.Context, string, string) (net.Conn, error) {
 			conn, err := server.Dial()
 			return buffer(conn), err
