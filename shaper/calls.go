@@ -10,7 +10,7 @@ import (
 // A call waits in the line for its answer. It gets exactly one for each time that it is in the
 // line, when it is taken out of it; a caller that gives up takes the call out itself.
 //
-// A call is small, as there may be many: 72 bytes, beside those of the channel.
+// A call is small, as there may be many: 64 bytes, beside those of the channel.
 type call struct {
 	prev, next *call
 	cost       int64
