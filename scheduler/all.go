@@ -12,8 +12,9 @@ import "time"
 // For ahead > 0 it is exact if all limits are GCRAs and the units ahead come one by one;
 // otherwise it is a lower bound. Its MaxCost is the smallest one.
 //
-// Of the optional interfaces it is a [Forfeiter], [Tolerant], a [Demander] and a [Refuser] for the
-// limits that are, and a [Rated], a [Notifier] or a [Holder] if at least one limit is: its rate is the
+// Of the optional interfaces it is a [Forfeiter], [Tolerant], a [Demander], a [Refuser] and a
+// [Settler] for the limits that are (a limit that is no Settler stays charged with what was
+// stated; see [CanSettle]), and a [Rated], a [Notifier] or a [Holder] if at least one limit is: its rate is the
 // slowest one. It is no [RateSetter]; set the rate of the limit that is meant.
 //
 // All without a limit delays nothing. A nil Scheduler is a programming error and

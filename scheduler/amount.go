@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// An amount is a number of units that need not be whole: units and frac/period of
-// one more, where period is that of the emission. A negative amount has
+// An amount is a number of units that need not be whole: units and frac/base of one more,
+// where base is the period of the emission, unless another is named. A negative amount has
 // negative units; its fraction still counts upwards. Amounts beyond 2^61 units stay
 // there, which is far more than any limit.
 type amount struct {
@@ -55,20 +55,24 @@ func (e emission) timeFor(a amount) time.Duration {
 }
 
 // sum returns a+b.
-func (e emission) sum(a, b amount) amount {
+func (e emission) sum(a, b amount) amount { return sumOf(e.period, a, b) }
+
+// difference returns a-b.
+func (e emission) difference(a, b amount) amount { return differenceOf(e.period, a, b) }
+
+func sumOf(base uint64, a, b amount) amount {
 	s := whole(a.units + b.units)
-	if s.frac = a.frac + b.frac; s.frac >= e.period {
-		s.frac -= e.period
+	if s.frac = a.frac + b.frac; s.frac >= base {
+		s.frac -= base
 		s.units++
 	}
 	return s
 }
 
-// difference returns a-b.
-func (e emission) difference(a, b amount) amount {
+func differenceOf(base uint64, a, b amount) amount {
 	d := whole(a.units - b.units)
 	if d.frac = a.frac - b.frac; a.frac < b.frac {
-		d.frac += e.period
+		d.frac += base
 		d.units--
 	}
 	return d

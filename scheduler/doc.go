@@ -80,6 +80,13 @@
 // Instants are saved as the wall clock tells them, and time away counts as elapsed.
 // If that clock is set back meanwhile, a schedule waits until it has caught up.
 //
+// # Costs that are known afterwards
+//
+// Tokens, points of a query or bytes are counted when a call has ended. Charge what it may cost
+// at most, and say later what it has cost: to settle makes all as if that had been known, which
+// is less than to take the difference off what is owed; see [Settler]. Beside a limit of tokens
+// [PerCall] keeps one of calls.
+//
 // # Exactness
 //
 // A [Rate] is a fraction and stays one. Instants are whole nanoseconds plus a

@@ -46,6 +46,8 @@ type FixedWindow struct {
 	end  time.Time // of the window of the latest departure
 	used int64     // in that window
 	seen time.Time
+
+	unsettled windowCalls
 }
 
 // A FixedWindowOption changes a [FixedWindow] that [NewFixedWindow] makes. A nil one is
@@ -155,12 +157,7 @@ func (f *FixedWindow) Next(t time.Time, ahead, n int64) time.Time {
 // Commit implements [Scheduler]. It counts at left.
 func (f *FixedWindow) Commit(due, left time.Time, n int64) {
 	mustBeMade(f.limit > 0, "FixedWindow")
-	left = later(left, f.seen)
-	f.seen = left
-	if !left.Before(f.end) {
-		_, f.end = f.bounds(left)
-		f.used = 0
-	}
+	f.reach(later(left, f.seen))
 	f.used = saturatingSum(f.used, max(n, 0))
 }
 
@@ -172,6 +169,15 @@ func (f *FixedWindow) SetLimit(now time.Time, limit int64) error {
 	}
 	f.limit = limit
 	return nil
+}
+
+// reach moves on to the window of t.
+func (f *FixedWindow) reach(t time.Time) {
+	f.seen = t
+	if !t.Before(f.end) {
+		_, f.end = f.bounds(t)
+		f.used = 0
+	}
 }
 
 // at returns when the window of t ends, and how much of it is used.

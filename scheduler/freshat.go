@@ -53,7 +53,7 @@ func (f *FixedWindow) FreshAt() (at time.Time, ok bool) {
 // FreshAt implements [Forgettable]: a window after the latest departure.
 func (l *SlidingLog) FreshAt() (at time.Time, ok bool) {
 	mustBeMade(l.limit > 0, "SlidingLog")
-	if len(l.ring) == 0 {
+	if len(l.log) == 0 {
 		return time.Time{}, true
 	}
 	return l.seen.Add(l.window), true

@@ -49,6 +49,8 @@ type GCRA struct {
 	frac uint64
 	// seen is the latest d of a departure; a t before it is stale.
 	seen time.Time
+
+	unsettled *unsettled // in times, of which the fractions are in den; nil: none
 }
 
 // A pace is what a GCRA was made with, or changed to. It is changed by another one in its
@@ -171,18 +173,35 @@ func (g *GCRA) Commit(due, left time.Time, n int64) {
 	}
 	d = later(d, g.seen)
 	g.seen = d
-	if g.owed(d) == dry {
+	g.departs(d)
+	g.advance(g.emission.times(n))
+	g.cutTAT(d)
+}
+
+// departs has TAT be d, the instant of a departure, if that is later. A TAT in the nanosecond
+// for which d stands is the instant itself: the fraction is kept.
+func (g *GCRA) departs(d time.Time) {
+	if g.unsettled != nil {
+		g.unsettled.then(g.debtAt(d))
+	}
+	if g.owed(d) != dry {
+		return
+	}
+	g.tat, g.frac = d, 0
+	if g.unsettled == nil {
 		// Without a fraction any den will do; a small one keeps [GCRA.Ticks] possible.
-		g.tat, g.frac = d, 0
 		if g.emission.den != g.emission.units {
 			g.emit(emission{g.emission.units, g.emission.period, g.emission.units})
 		}
 	}
-	g.advance(g.emission.times(n))
-	if g.owed(d) == forever {
-		// As far as a wait can be told. Beyond that, each large cost would move TAT by
-		// centuries, to years that no state can hold.
-		g.tat, g.frac = d.Add(never), 0
+}
+
+// cutTAT keeps TAT as far from an instant as a wait can be told. Beyond that, each large cost
+// would move it by centuries, to years that no state can hold.
+func (g *GCRA) cutTAT(from time.Time) {
+	if g.owed(from) == forever {
+		g.tat, g.frac = from.Add(never), 0
+		g.unsettled = nil // it cannot be told any more what they cost
 	}
 }
 
@@ -197,6 +216,13 @@ func (g *GCRA) SetRate(now time.Time, r Rate) error {
 	}
 	now = later(now, g.seen)
 	to, left := newEmission(r), span{frac: g.frac}
+	if g.unsettled != nil {
+		g.seen = now
+		g.departs(now)
+		g.pace = &pace{r, g.burst, g.tolerance, g.convertUnsettled(now, to)}
+		g.cutTAT(now)
+		return nil
+	}
 	if owed := g.emission.minus(g.owed(now), justNow); owed != (span{}) {
 		left, to = g.emission.convert(owed, to)
 		g.tat = now
@@ -218,6 +244,9 @@ func (g *GCRA) Forfeit(t time.Time, keep int64) {
 	mustBeMade(g.pace != nil, "GCRA")
 	t = later(t, g.seen)
 	least := g.emission.times(g.burst - min(max(keep, 1), g.burst))
+	if g.unsettled != nil {
+		g.unsettled.then(differenceOf(g.emission.den, g.distance(t), least.amount()))
+	}
 	if g.emission.minus(g.owed(t), g.emission.plus(justNow, least)) == (span{}) {
 		g.tat, g.frac = t, 0
 		g.advance(least)
@@ -228,6 +257,7 @@ func (g *GCRA) Forfeit(t time.Time, keep int64) {
 // something would leave. It shares nothing with g, which is unchanged.
 func (g *GCRA) Forfeited(t time.Time, keep int64) Scheduler {
 	other := *g
+	other.unsettled = nil
 	other.Forfeit(t, keep)
 	return &other
 }

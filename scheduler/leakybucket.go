@@ -31,6 +31,8 @@ type LeakyBucket struct {
 	// due time of the next unit was rounded up into it.
 	level   amount
 	touched time.Time
+
+	unsettled *unsettled // in units, of which the fractions are in the period; nil: none
 }
 
 // NewLeakyBucket returns an empty bucket. It refuses an invalid rate, a capacity below 1
@@ -71,6 +73,7 @@ func (b *LeakyBucket) Commit(due, left time.Time, n int64) {
 	mustBeMade(b.capacity > 0, "LeakyBucket")
 	left = later(left, b.touched)
 	if !b.rate.unlimited {
+		b.departs(left)
 		b.level = b.emission.sum(b.at(left), whole(max(n, 0)))
 	}
 	b.touched = left
@@ -87,10 +90,12 @@ func (b *LeakyBucket) SetRate(now time.Time, r Rate) error {
 	if b.rate.unlimited || r.unlimited {
 		b.level = amount{}
 	} else {
+		b.departs(now)
 		// Rounded up: what is missing in the bucket is rounded down.
 		missing := b.emission.difference(b.emission.drops(1), b.at(now))
 		b.level = to.difference(to.drops(1), b.emission.resize(missing, to))
 	}
+	b.unsettled = b.unsettled.at(b.emission, to)
 	b.rate, b.emission, b.touched = r, to, now
 	return nil
 }
@@ -103,7 +108,9 @@ func (b *LeakyBucket) Forfeit(t time.Time, keep int64) {
 	}
 	t = later(t, b.touched)
 	filled := b.emission.sum(whole(b.capacity-min(max(keep, 1), b.capacity)), b.emission.drops(1))
-	if b.emission.difference(b.at(t), filled).units < 0 {
+	debt := b.emission.difference(b.plainly(t), filled)
+	b.unsettled.then(debt)
+	if debt.units < 0 {
 		b.level, b.touched = filled, t
 	}
 }
@@ -111,6 +118,7 @@ func (b *LeakyBucket) Forfeit(t time.Time, keep int64) {
 // Forfeited returns the bucket as it would be after Forfeit; see [GCRA.Forfeited].
 func (b *LeakyBucket) Forfeited(t time.Time, keep int64) Scheduler {
 	other := *b
+	other.unsettled = nil
 	other.Forfeit(t, keep)
 	return &other
 }
@@ -123,4 +131,9 @@ func (b *LeakyBucket) at(t time.Time) amount {
 		return b.emission.drops(1) // empty at t
 	}
 	return b.emission.difference(b.level, b.emission.drops(elapsed))
+}
+
+// plainly returns the level at t if the bucket were never empty.
+func (b *LeakyBucket) plainly(t time.Time) amount {
+	return b.emission.difference(b.level, b.emission.drops(t.Sub(b.touched)))
 }

@@ -16,6 +16,7 @@ func (b *TokenBucket) Resize(now time.Time, burst int64) error {
 		return err
 	}
 	now = later(now, b.touched)
+	b.departs(now)
 	b.balance = b.emission.sum(b.at(now), whole(burst-b.burst))
 	b.burst, b.touched = burst, now
 	return nil

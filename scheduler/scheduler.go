@@ -35,7 +35,8 @@ import "time"
 //     that long.
 //
 // What a Scheduler may do besides has an interface each: [Rated], [RateSetter],
-// [Forfeiter], [Tolerant], [Notifier], [Demander], [Refuser] and [Holder].
+// [Forfeiter], [Tolerant], [Notifier], [Demander], [Refuser], [Holder], [Settler] and
+// [UsedSetter].
 //
 // The zero value of a schedule of this package is there to load a saved state into. Its
 // MaxCost is 0, and its other methods panic until a state has been loaded.

@@ -33,6 +33,8 @@ type SlidingCounter struct {
 	start             time.Time // of the current window
 	previous, current int64
 	seen              time.Time
+
+	unsettled windowCalls
 }
 
 // NewSlidingCounter returns a schedule of limit units in about any window. It

@@ -2,7 +2,7 @@ package scheduler
 
 import (
 	"math/bits"
-	"slices"
+	"sort"
 	"time"
 )
 
@@ -13,24 +13,29 @@ import (
 // Use it for "no more than 1,000 in any 60 seconds". When the limit is high and even
 // spacing will do, [Within] does it with one instant in place of a log.
 //
-// Worst burst: limit units at once. Memory: 8 bytes for each of the latest limit
-// units, from the first one on. A decision is one look-up, whatever the limit; a
-// departure writes one entry per unit. Its Next is exact for any ahead if those
-// units come one by one.
+// Worst burst: limit units at once. Memory: 16 bytes for each instant of the latest window at
+// which units left. A decision is a binary search among these. Its Next is exact for any
+// ahead if those units come one by one.
 //
 // SlidingLog is not safe for concurrent use.
 type SlidingLog struct {
 	limit  int64
 	window time.Duration
 
-	// ring holds when the latest units left, in ns since epoch, as a ring that
-	// begins at first once it is full. It grows up to limit, and is longer for a
-	// while when the limit was lowered.
-	ring  []int64
-	first int
+	// log tells of the instants at which units left, in order, those of the latest window at
+	// least: the first gone entries are older. It is not cut at the limit, which may be raised,
+	// and units may turn out not to have left.
+	log   []logEntry
+	gone  int
 	epoch time.Time
 	seen  time.Time
+
+	unsettled windowCalls
 }
+
+// A logEntry is an instant, in ns since the epoch, and how many units had left by then, from
+// the first entry on.
+type logEntry struct{ at, total int64 }
 
 // NewSlidingLog returns a schedule of limit units in any window. It refuses a limit
 // below 1 and a window that is not positive.
@@ -57,10 +62,11 @@ func (l *SlidingLog) Next(t time.Time, ahead, n int64) time.Time {
 	// on: laps windows after a unit in the log, or after t if there is none.
 	total := saturatingSum(ahead, n) // from the next unit on
 	laps := (total - 1) / l.limit
-	place := total - laps*l.limit // from 1 to limit: in the log, that many from the oldest
+	place := total - laps*l.limit // from 1 to limit
 	at := t
-	if spare := l.limit - int64(len(l.ring)); place > spare {
-		at = later(t, l.entry(int(place-spare-1)).Add(l.window))
+	// Written as it is, as the sum of two totals may be too large.
+	if before := l.units() - (l.limit - place); before > 0 {
+		at = later(t, l.leftAt(before).Add(l.window))
 	}
 	if laps == 0 {
 		return at
@@ -76,49 +82,76 @@ func (l *SlidingLog) Next(t time.Time, ahead, n int64) time.Time {
 func (l *SlidingLog) Commit(due, left time.Time, n int64) {
 	mustBeMade(l.limit > 0, "SlidingLog")
 	left = later(left, l.seen)
-	if len(l.ring) == 0 {
+	if len(l.log) == 0 {
 		l.epoch = left
 	}
 	l.seen = left
-	at := int64(left.Sub(l.epoch))
-	for range min(n, l.limit) {
-		l.push(at)
+	if n < 1 {
+		return
 	}
+	l.forget()
+	at := int64(left.Sub(l.epoch))
+	total := saturatingSum(l.total(), n)
+	if last := len(l.log) - 1; last >= l.gone && l.log[last].at == at {
+		l.log[last].total = total
+		return
+	}
+	l.log = append(l.log, logEntry{at, total})
 }
 
-// push enters one unit, in place of the oldest if the log is full.
-func (l *SlidingLog) push(at int64) {
-	if size := int64(len(l.ring)); size >= l.limit {
-		l.ring[l.first] = at
-		l.first = (l.first + 1) % len(l.ring)
-		return
-	} else if len(l.ring) == cap(l.ring) {
-		// By doubling, as append does, but never beyond the limit.
-		l.ring = append(make([]int64, 0, min(max(2*size, 16), l.limit)), l.ring...)
+// forget drops the entries that have aged out, some at a time.
+func (l *SlidingLog) forget() {
+	horizon := int64(l.seen.Add(-l.window).Sub(l.epoch))
+	for l.gone < len(l.log) && l.log[l.gone].at <= horizon {
+		l.gone++
 	}
-	l.ring = append(l.ring, at)
+	if l.gone < 16 || l.gone < len(l.log)/2 {
+		return
+	}
+	base := l.log[l.gone-1].total
+	l.log = append(l.log[:0], l.log[l.gone:]...)
+	for i := range l.log {
+		l.log[i].total -= base
+	}
+	l.gone = 0
+}
+
+// total returns how many units left from the first entry on.
+func (l *SlidingLog) total() int64 {
+	if len(l.log) == 0 {
+		return 0
+	}
+	return l.log[len(l.log)-1].total
+}
+
+// units returns how many units have not been seen to age out.
+func (l *SlidingLog) units() int64 {
+	if l.gone == 0 {
+		return l.total()
+	}
+	return l.total() - l.log[l.gone-1].total
+}
+
+// leftAt returns when the unit left that is the i-th of those, from 1 on.
+func (l *SlidingLog) leftAt(i int64) time.Time {
+	if l.gone > 0 {
+		i += l.log[l.gone-1].total
+	}
+	rest := l.log[l.gone:]
+	found := sort.Search(len(rest), func(k int) bool { return rest[k].total >= i })
+	return l.epoch.Add(time.Duration(rest[found].at))
 }
 
 // SetLimit changes the limit as of now. The units that left within the window stay
-// in the log: after a cut the next one leaves when few enough of them are in it.
+// in the log: after a cut the next one leaves when few enough of them are in it, and after a
+// rise those beyond the old limit count as well.
 func (l *SlidingLog) SetLimit(now time.Time, limit int64) error {
 	mustBeMade(l.limit > 0, "SlidingLog")
 	if err := checkWindow(limit, l.window); err != nil {
 		return err
 	}
-	// In order, without those that have aged out; more than limit may be left.
-	ordered := append(append([]int64(nil), l.ring[l.first:]...), l.ring[:l.first]...)
-	horizon := int64(later(now, l.seen).Add(-l.window).Sub(l.epoch))
-	for len(ordered) > 0 && ordered[0] <= horizon {
-		ordered = ordered[1:]
-	}
-	l.limit, l.ring, l.first = limit, slices.Clip(ordered), 0
+	l.limit = limit
 	return nil
-}
-
-// entry returns when the unit left that is i places after the oldest in the log.
-func (l *SlidingLog) entry(i int) time.Time {
-	return l.epoch.Add(time.Duration(l.ring[(l.first+i)%len(l.ring)]))
 }
 
 // cut returns at, or the instant 292 years after t if that is sooner.

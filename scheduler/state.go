@@ -222,8 +222,14 @@ func (l *SlidingLog) MarshalBinary() ([]byte, error) {
 	e.Duration(l.window)
 	e.Instant(l.epoch)
 	e.Instant(l.seen)
-	for i := range l.ring {
-		e.Int(l.ring[(l.first+i)%len(l.ring)])
+	total := int64(0)
+	if l.gone > 0 {
+		total = l.log[l.gone-1].total
+	}
+	for _, entry := range l.log[l.gone:] {
+		e.Int(entry.at)
+		e.Int(entry.total - total)
+		total = entry.total
 	}
 	return e.Finish()
 }
@@ -235,14 +241,19 @@ func (l *SlidingLog) UnmarshalBinary(data []byte) error {
 	var n SlidingLog
 	n.limit, n.window = d.window()
 	n.epoch, n.seen = d.Instant(), d.Instant()
-	entries := d.Len() / 8
+	entries := d.Len() / 16
 	if d.Err() == nil {
-		n.ring = make([]int64, 0, entries)
-		latest := int64(n.seen.Sub(n.epoch))
-		for previous := int64(math.MinInt64); len(n.ring) < entries; {
-			at := d.Int()
+		n.log = make([]logEntry, 0, entries)
+		latest, total := int64(n.seen.Sub(n.epoch)), int64(0)
+		for previous := int64(math.MinInt64); len(n.log) < entries; {
+			at, units := d.Int(), d.Int()
 			d.Check(previous <= at && at <= latest, "an entry")
-			n.ring = append(n.ring, at)
+			d.Check(units >= 0 && units <= math.MaxInt64-total, "the units of an entry")
+			if d.Err() != nil {
+				break
+			}
+			total += units
+			n.log = append(n.log, logEntry{at, total})
 			previous = at
 		}
 	}

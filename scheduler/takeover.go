@@ -7,10 +7,12 @@ import (
 
 // TakeOver makes g owe at now what another schedule owes, whose state was loaded, say.
 // Units that are owed stay owed, as with [GCRA.SetRate]; the rate, the burst and the
-// tolerance are those of g. The other is unchanged. On an error nothing has changed.
+// tolerance are those of g. The other is unchanged; what is unsettled of either is final. On
+// an error nothing has changed.
 func (g *GCRA) TakeOver(now time.Time, from *GCRA) error {
 	mustBeMade(g.pace != nil, "GCRA")
 	n := *from
+	n.unsettled = nil
 	n.pace = &pace{n.rate, g.burst, g.tolerance, n.emission}
 	if now.Before(n.seen) {
 		n.seen = now // from a clock that has been set back; TAT is waited for as it is

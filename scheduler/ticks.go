@@ -139,11 +139,12 @@ func (k *Ticks) dry(tat, now int64) bool { return tat <= now-k.perNano }
 func (k *Ticks) Fresh() int64 { return -k.perNano }
 
 // Pack returns the TAT of g in ticks since the origin. It returns false if that lies
-// beyond the horizon, or if g runs at another rate by now.
+// beyond the horizon, if g runs at another rate by now, or has unsettled departures: what
+// leaves in ticks is not told to them.
 func (k *Ticks) Pack(g *GCRA, origin time.Time) (tat int64, ok bool) {
 	since := g.tat.Sub(origin)
 	switch {
-	case g.emission != k.emission || since >= k.horizon:
+	case g.emission != k.emission || g.unsettled != nil || since >= k.horizon:
 		return 0, false
 	case since < -k.horizon:
 		return k.Fresh(), true // nothing has been owed for that long

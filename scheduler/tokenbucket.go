@@ -26,6 +26,8 @@ type TokenBucket struct {
 
 	balance amount // at touched
 	touched time.Time
+
+	unsettled *unsettled // in units, of which the fractions are in the period; nil: none
 }
 
 // NewTokenBucket returns a full bucket. It refuses an invalid rate, a burst below 1 or
@@ -67,6 +69,7 @@ func (b *TokenBucket) Commit(due, left time.Time, n int64) {
 	mustBeMade(b.burst > 0, "TokenBucket")
 	left = later(left, b.touched)
 	if !b.rate.unlimited {
+		b.departs(left)
 		b.balance = b.emission.difference(b.at(left), whole(max(n, 0)))
 	}
 	b.touched = left
@@ -83,8 +86,10 @@ func (b *TokenBucket) SetRate(now time.Time, r Rate) error {
 	if b.rate.unlimited || r.unlimited {
 		b.balance = whole(b.burst)
 	} else {
+		b.departs(now)
 		b.balance = b.emission.resize(b.at(now), to)
 	}
+	b.unsettled = b.unsettled.at(b.emission, to)
 	b.rate, b.emission, b.touched = r, to, now
 	return nil
 }
@@ -96,7 +101,10 @@ func (b *TokenBucket) Forfeit(t time.Time, keep int64) {
 		return
 	}
 	t = later(t, b.touched)
-	if kept := whole(max(keep, 1)); b.emission.difference(kept, b.at(t)).units < 0 {
+	kept := whole(min(max(keep, 1), b.burst))
+	debt := b.emission.difference(kept, b.plainly(t))
+	b.unsettled.then(debt)
+	if debt.units < 0 {
 		b.balance, b.touched = kept, t
 	}
 }
@@ -104,6 +112,7 @@ func (b *TokenBucket) Forfeit(t time.Time, keep int64) {
 // Forfeited returns the bucket as it would be after Forfeit; see [GCRA.Forfeited].
 func (b *TokenBucket) Forfeited(t time.Time, keep int64) Scheduler {
 	other := *b
+	other.unsettled = nil
 	other.Forfeit(t, keep)
 	return &other
 }
@@ -118,4 +127,9 @@ func (b *TokenBucket) at(t time.Time) amount {
 		return whole(b.burst)
 	}
 	return b.emission.sum(b.balance, b.emission.drops(elapsed))
+}
+
+// plainly returns the balance at t if the bucket had no bounds.
+func (b *TokenBucket) plainly(t time.Time) amount {
+	return b.emission.sum(b.balance, b.emission.drops(t.Sub(b.touched)))
 }

@@ -34,6 +34,7 @@ func TestZeroSchedulesPanicWithTheirName(t *testing.T) {
 			"Allow 0":     func() { scheduler.Allow(s, origin, 0) },
 			"All":         func() { scheduler.Allow(scheduler.All(s), origin, 1) },
 			"Next of All": func() { scheduler.All(s).Next(origin, 0, 1) },
+			"PerCall":     func() { scheduler.Allow(scheduler.PerCall(s), origin, 1) },
 		}
 		if s, ok := s.(scheduler.RateSetter); ok {
 			uses["SetRate"] = func() { _ = s.SetRate(origin, scheduler.PerSecond(1)) }
@@ -44,6 +45,13 @@ func TestZeroSchedulesPanicWithTheirName(t *testing.T) {
 		}
 		if s, ok := s.(limited); ok {
 			uses["SetLimit"] = func() { _ = s.SetLimit(origin, 1) }
+		}
+		if s, ok := s.(scheduler.Settler); ok {
+			uses["CommitUnsettled"] = func() { s.CommitUnsettled(1, origin, origin, 1) }
+			uses["Settle"] = func() { _ = s.Settle(1, 1) }
+		}
+		if s, ok := s.(scheduler.UsedSetter); ok {
+			uses["SetUsed"] = func() { _ = s.SetUsed(origin, 1) }
 		}
 		if s, ok := s.(*scheduler.GCRA); ok {
 			uses["Ticks"] = func() { s.Ticks() }

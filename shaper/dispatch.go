@@ -40,7 +40,7 @@ func (l *line) dispatchLocked(now time.Time) {
 			break
 		}
 		// All of them are charged what leaves, as of when it was due, and told how late it is.
-		f.departLocked(due, now, c.cost, c.place)
+		f.departLocked(due, now, c.cost, c.place, l.unsettled.waiting[c])
 		if first {
 			l.lag.woken(due, now, l.tolerance)
 			first = false
@@ -119,14 +119,15 @@ func (l *line) waitLocked(wait time.Duration) time.Duration {
 }
 
 // departLocked charges what leaves.
-func (f *flow) departLocked(due, now time.Time, cost int64, place bool) {
+func (f *flow) departLocked(due, now time.Time, cost int64, place bool, d *Departure) {
 	l := f.line
-	if l.leave(due, now, cost, place) {
+	id := l.unsettled.opensLocked(f, d, now)
+	if l.leave(id, due, now, cost, place) {
 		l.lag.end() // nor has a caller come back meanwhile that was late before
 		l.reopenedLocked(cost)
 	}
 	if f.own != nil {
-		f.own.leave(due, now, cost, place)
+		f.own.leave(id, due, now, cost, place)
 	}
 	l.putOff = 0
 	f.countLocked(departed, cost)

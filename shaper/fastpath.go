@@ -87,6 +87,9 @@ func (l *line) lock() {
 // unlock opens the fast path if it may be open, returns the lock, and tells the answers that
 // no caller waits for.
 func (l *line) unlock() {
+	if l.unsettled.ledger != nil {
+		l.unsettled.expireLocked(l.presentLocked())
+	}
 	if l.gcra != nil && l.time.clock == nil && l.len == 0 && l.lag == 0 && l.life.state == open &&
 		!l.gate.shut() && l.sharingLocked() == nil {
 		l.openWordLocked()

@@ -162,6 +162,7 @@ func (f *flow) removeLocked(c *call) {
 	l := f.line
 	f.calls.remove(c)
 	l.alarm.forget(c)
+	l.unsettled.forgetLocked(c)
 	l.len--
 	l.units -= c.cost
 	if c.deadline != noDeadline {

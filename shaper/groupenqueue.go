@@ -2,8 +2,12 @@ package shaper
 
 // Enqueue is [Shaper.Enqueue] for the key. A new key may be refused with [ErrTooManyKeys].
 func (g *Group[K]) Enqueue(key K, c Call, done func(err error)) (cancel func() bool, err error) {
+	g.made()
+	return g.enqueue(key, c.enqueued(g.config.rule, done))
+}
+
+func (g *Group[K]) enqueue(key K, a ask) (cancel func() bool, err error) {
 	sh := g.shardOf(key)
-	a := c.enqueued(g.config.rule, done)
 	m, err := sh.acquire(key, true)
 	if err != nil {
 		return nil, sh.refuse(err, int(a.cost))

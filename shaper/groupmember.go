@@ -150,6 +150,9 @@ func (f *flow) plainLocked(c *rateClass, epoch time.Time, since time.Duration) (
 	if l.gate.openAt.After(now) {
 		return l.gate.openAt.Sub(epoch), false
 	}
+	if until, ok := f.unsettledUntilLocked(now); ok {
+		return until.Sub(epoch), false
+	}
 	if l.settle(now) && f.own == nil {
 		f.line.lag.end() // a caller that was late before has not come back since
 	}

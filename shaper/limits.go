@@ -127,10 +127,11 @@ func (l *limits) due(t, now time.Time, cost int64) time.Time {
 	return due
 }
 
-// leave charges what leaves. It reports whether that is the first call behind a gate.
-func (l *limits) leave(due, now time.Time, cost int64, place bool) (reopened bool) {
+// leave charges what leaves, with an id if it may be settled. It reports whether that is the
+// first call behind a gate.
+func (l *limits) leave(id uint64, due, now time.Time, cost int64, place bool) (reopened bool) {
 	reopened = l.passGate(cost)
-	l.sched.Commit(due, now, cost)
+	l.commit(id, due, now, cost)
 	l.since = later(due, now.Add(-l.tolerance))
 	l.owe(debtOf(cost, l.gcra))
 	if place {

@@ -28,17 +28,18 @@ type line struct {
 	limits                 // of all calls
 	pacing *scheduler.GCRA // the pacer, if it is one
 
-	first    *flow           // of the calls that are under no other limits
-	head     *flow           // that whose call is next; nil if there is none that its key allows
-	keys     *keys           // nil: there is one
-	freed    bool            // a key has become free since the head was chosen
-	len      int             // calls that wait
-	units    int64           // their costs
-	dated    int             // how many of them have deadlines
-	seq      uint32          // of the latest call
-	refusals map[*call]error // of calls that waited and do not know yet
-	spare    spare
-	answers  answers
+	first     *flow           // of the calls that are under no other limits
+	head      *flow           // that whose call is next; nil if there is none that its key allows
+	keys      *keys           // nil: there is one
+	freed     bool            // a key has become free since the head was chosen
+	len       int             // calls that wait
+	units     int64           // their costs
+	dated     int             // how many of them have deadlines
+	seq       uint32          // of the latest call
+	refusals  map[*call]error // of calls that waited and do not know yet
+	unsettled unsettled
+	spare     spare
+	answers   answers
 
 	nextDue  time.Time // when the head is due; beyond all time if it waits for no instant
 	putOff   int       // how often one was not, when that had come, since a call left
@@ -60,6 +61,7 @@ func (l *line) init(own *flow, limits limits, c config, base timebase, pool *cal
 	l.time = timeline{timebase: base}
 	l.limits = limits
 	l.pacing, _ = l.pacer().(*scheduler.GCRA)
+	l.unsettled.bounds = c.unsettled
 	l.inFlight.Store(limits.places.most)
 	l.unused.until = base.epoch
 	l.first = own

@@ -50,6 +50,8 @@ type config struct {
 	under    *Shaper
 	underSet bool
 
+	unsettled *settling
+
 	classes  *int
 	overtake time.Duration
 	rule     *classRule // of a Group
@@ -190,6 +192,9 @@ func configure(opts []Option) (config, error) {
 		return c, errors.New("shaper: clock nil: must be a clock")
 	}
 	if err := c.checkClasses(); err != nil {
+		return c, err
+	}
+	if err := c.checkUnsettled(); err != nil {
 		return c, err
 	}
 	for i, limit := range c.limits {

@@ -87,6 +87,9 @@ func (f *flow) setRateLocked(full scheduler.Rate, part share) error {
 	if limits.settle(now) && f.own == nil {
 		l.lag.end() // a caller that was late before has not come back since
 	}
+	if limits.unsettled() > 0 {
+		limits.passed(now) // nor is any call due before now, for the schedule
+	}
 	if err := pacer.SetRate(now, r); err != nil {
 		return fmt.Errorf("shaper: %w", err)
 	}

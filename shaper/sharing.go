@@ -103,6 +103,13 @@ func (l *line) chargedLocked(f *flow, cost int64) {
 	}
 }
 
+// correctedLocked notes what a call of a key has cost more, or less, than it was charged with.
+func (l *line) correctedLocked(f *flow, more int64) {
+	if more != 0 {
+		l.chargedLocked(f, more)
+	}
+}
+
 // passedByLocked notes a call that has left without waiting.
 func (l *line) passedByLocked(f *flow, cost int64) {
 	if s := l.sharingLocked(); s != nil {

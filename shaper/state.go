@@ -307,16 +307,17 @@ func (l *loading) gcra(g *scheduler.GCRA, state []byte, r scheduler.Rate) error 
 	if err := saved.UnmarshalBinary(state); err != nil {
 		return err
 	}
-	before, next := *g, *g
-	if err := next.SetRate(l.now, r); err != nil {
+	next, err := scheduler.NewGCRA(r, g.Burst(), scheduler.WithTolerance(g.Tolerance()))
+	if err != nil {
 		return err
 	}
 	saved.Shift(l.shift)
 	if err := next.TakeOver(l.now, &saved); err != nil {
 		return err
 	}
+	before := *g
 	l.done = append(l.done, func() { *g = before })
-	*g = next
+	*g = *next
 	return nil
 }
 

@@ -99,6 +99,8 @@ func (g *Group[K]) goUnder() error {
 		return errors.New("shaper: under a Shaper: its clock is another one")
 	case c.timing:
 		return errors.New("shaper: under a Shaper: precise timing is a matter of that")
+	case c.unsettled != nil:
+		return errors.New("shaper: under a Shaper: what may be unsettled is a matter of that")
 	}
 	switch {
 	case c.classes == nil:

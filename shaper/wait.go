@@ -53,6 +53,8 @@ type ask struct {
 	weight   int64       // that the key has from now on; 0: as it is
 	done     func(error) // nil: a caller waits
 	taken    *bool       // if not nil, set when the call waits or has left
+
+	departure *Departure // that may be settled when the call has left; nil: it is final
 }
 
 func (a *ask) take() {
@@ -109,6 +111,12 @@ func (f *flow) enter(dead error, read time.Duration, a ask) (t ticket, err error
 		f.countLocked(cancelled, 0)
 		return t, dead
 	}
+	if a.departure != nil {
+		if err := f.settlesLocked(); err != nil {
+			f.countLocked(refused, 0)
+			return t, err
+		}
+	}
 	if reason := f.admissibleLocked(a.cost); reason != nil {
 		return t, f.refuseLocked(reason, a.cost, a.class, 0)
 	}
@@ -164,7 +172,7 @@ func (f *flow) leaveLocked(now time.Time, a ask) bool {
 	if l.head != nil || f.calls.head != nil || !f.openLocked(now, a.place) || f.nextLocked(now, a.cost).After(now) {
 		return false
 	}
-	f.departLocked(f.claimLocked(now, a.cost, a.place), now, a.cost, a.place)
+	f.departLocked(f.claimLocked(now, a.cost, a.place), now, a.cost, a.place, a.departure)
 	l.passedByLocked(f, a.cost)
 	a.take()
 	if a.done != nil {
@@ -216,6 +224,7 @@ func (f *flow) joinLocked(now time.Time, a ask) (t ticket, err error) {
 		// It was not late before now, nor does any call wait that was: what was due has left.
 		l.passed(now)
 	}
+	l.unsettled.awaitLocked(c, a.departure)
 	f.pushLocked(c)
 	t = ticket{c, c.seq}
 	l.joinedLocked(f, c, now)

@@ -132,7 +132,49 @@ type (
 	}
 	releaser struct{ *scheduler.GCRA }
 	hasty    struct{ *scheduler.GCRA }
+	giver    struct {
+		*scheduler.GCRA
+		costs map[uint64]int64
+	}
+	twice struct {
+		*scheduler.GCRA
+		costs map[uint64]int64
+	}
 )
+
+// giver takes what comes back off what is owed.
+func (s giver) CommitUnsettled(id uint64, due, left time.Time, n int64) {
+	s.Commit(due, left, n)
+	s.costs[id] = n
+}
+
+func (s giver) Settle(id uint64, actual int64) error {
+	n, ok := s.costs[id]
+	switch {
+	case actual < 0:
+		return errors.New("negative")
+	case !ok:
+		return scheduler.ErrFinal
+	}
+	delete(s.costs, id)
+	s.Shift(time.Duration(actual-n) * 100 * time.Millisecond)
+	return nil
+}
+
+func (s giver) Unsettled() int { return len(s.costs) }
+
+// twice takes what was settled once more.
+func (s twice) CommitUnsettled(id uint64, due, left time.Time, n int64) {
+	s.GCRA.CommitUnsettled(id, due, left, n)
+	s.costs[id] = n
+}
+
+func (s twice) Settle(id uint64, actual int64) error {
+	if err := s.GCRA.Settle(id, actual); err != nil && s.costs[id] == 0 {
+		return err
+	}
+	return nil
+}
 
 func (fastRated) Rate() scheduler.Rate { return scheduler.PerSecond(5) }
 
@@ -217,6 +259,8 @@ func TestTheSuiteFindsWhatIsPlanted(t *testing.T) {
 		"late ones are free":   {func() scheduler.Scheduler { return eager{gcra()} }, nil, "Tolerant"},
 		"calls the line back":  {func() scheduler.Scheduler { return &caller{GCRA: gcra()} }, nil, "Notifier"},
 		"forgets too soon":     {func() scheduler.Scheduler { return hasty{gcra()} }, nil, "Forgettable"},
+		"gives back":           {func() scheduler.Scheduler { return giver{gcra(), map[uint64]int64{}} }, nil, "Settler"},
+		"settles twice":        {func() scheduler.Scheduler { return twice{gcra(), map[uint64]int64{}} }, nil, "Settler"},
 		"a hold forgets":       {func() scheduler.Scheduler { return releaser{gcra()} }, nil, "Holder"},
 	} {
 		t.Run(name, func(t *testing.T) {

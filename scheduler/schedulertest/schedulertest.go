@@ -94,6 +94,7 @@ var promises = []promise{
 	{"Notifier", has[scheduler.Notifier], Config.notifierDoesNotCallBack},
 	{"Holder", has[scheduler.Holder], Config.holdMakesNothingEarlier},
 	{"Forgettable", has[scheduler.Forgettable], Config.freshMeansFresh},
+	{"Settler", func(c Config) bool { return scheduler.CanSettle(c.New()) }, Config.settledIsAsIfKnown},
 }
 
 // has reports whether the schedule has an optional interface.
