@@ -16,15 +16,20 @@ type answer struct {
 	owner owner
 }
 
-func (a *answers) add(f *flow, done func(error), err error) {
-	a.due = append(a.due, answer{done, err, f.owner})
+// add has an answer told. A call that is in flight keeps its key for its Release.
+func (a *answers) add(f *flow, done func(error), err error, place bool) {
+	owner := f.owner
+	if place && err == nil {
+		owner = nil
+	}
+	a.due = append(a.due, answer{done, err, owner})
 }
 
 // answerLocked gives a call its answer. It never blocks: a channel has room for one value,
 // and there is one answer.
 func (l *line) answerLocked(f *flow, c *call, refusal error) {
 	if done := c.done(); done != nil {
-		l.answers.add(f, done, refusal)
+		l.answers.add(f, done, refusal, c.place)
 		l.spare.put(c)
 		return
 	}

@@ -129,6 +129,9 @@ func (f *flow) departLocked(due, now time.Time, cost int64, place bool, d *Depar
 	if f.own != nil {
 		f.own.leave(id, due, now, cost, place)
 	}
+	if place && f.party != nil {
+		f.party.places.taken++
+	}
 	l.putOff = 0
 	f.countLocked(departed, cost)
 }
@@ -163,7 +166,7 @@ func (l *line) forsakeLocked(f *flow, now time.Time) {
 	}
 	if l.head == f {
 		settled := now
-		if !l.stand(place) && (f.own == nil || !f.own.stand(place)) {
+		if !l.stand(place) && (f.own == nil || !f.own.stand(place)) && !f.stands(place) {
 			if due := f.dueLocked(now); due.Before(now) {
 				settled = due
 			}

@@ -11,6 +11,7 @@ type Call struct {
 	Class    int       // see WithClasses; one beyond the last is of the last, one below 0 panics
 	Deadline time.Time // when it is too late for the call to leave, by the clock of the Shaper; zero: never
 	Arrived  time.Time // as by WithArrival; zero: when it comes
+	InFlight bool      // it needs a place in flight, as by Acquire, and counts as in flight until Release
 }
 
 // Enqueue is [Shaper.Wait] for a caller that has something better to do than to block: it
@@ -23,7 +24,7 @@ type Call struct {
 // comes while it waits is refused with [ErrDeadline]. For a call that leaves at once done may
 // be called before Enqueue returns.
 //
-// An enqueued call takes no place of [WithMaxInFlight], as Wait does not.
+// With InFlight it is [Shaper.Acquire]: if done is called with nil, Release must be called once.
 //
 // done must not block: the answers of a Shaper are told one after another, in the order in
 // which they came about, on the goroutine that has brought them about, that of a timer or
@@ -52,7 +53,7 @@ func (c Call) ask(rule *classRule) ask {
 	if c.Class < 0 {
 		panic(negativeClass(c.Class))
 	}
-	return ask{cost: int64(c.Cost), class: uint8(min(c.Class, rule.last)), deadline: c.Deadline, arrived: c.Arrived}
+	return ask{cost: int64(c.Cost), class: uint8(min(c.Class, rule.last)), deadline: c.Deadline, arrived: c.Arrived, place: c.InFlight}
 }
 
 // rule returns what decides between classes.

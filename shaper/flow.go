@@ -29,10 +29,11 @@ type keyOrder struct {
 	until  time.Duration // when it becomes free, if it is blocked until then, since the epoch
 	from   time.Duration // when its head arrived, or the key became free of a hold later
 
-	atFree, atBlocked, atCrowd int32 // where it is in each of the queues
+	atFree, atBlocked, atCrowd, atStanding int32 // where it is in each of the queues
 
 	// weighted: the weight was set by hand.
 	weighted bool
+	ready    bool // it is free and its head needs a place; see party
 	kept     bool // something was set by hand that the key is remembered for
 	state    keyState
 	putOff   uint8 // how often its head was, when the instant had come, since one left
@@ -83,7 +84,7 @@ const mostRounds = 1000
 
 // openLocked reports whether a call may leave now for all but the schedules.
 func (f *flow) openLocked(now time.Time, place bool) bool {
-	return f.line.open(now, place) && (f.own == nil || f.own.open(now, place))
+	return f.line.open(now, place) && (f.own == nil || f.own.open(now, place)) && !f.stands(place)
 }
 
 // earliestLocked returns the first instant, not before t, at which a call could leave for
@@ -92,6 +93,9 @@ func (f *flow) earliestLocked(t time.Time, place bool) time.Time {
 	t = f.line.earliest(t, place)
 	if f.own != nil {
 		t = f.own.earliest(t, place)
+	}
+	if place && f.party != nil {
+		t = later(t, f.party.places.freedAt)
 	}
 	return t
 }
@@ -104,8 +108,11 @@ func (f *flow) freeLocked(now time.Time) (at time.Time, ok bool) {
 	switch {
 	case f.own == nil:
 		return at, true
-	case f.own.stand(c.place):
+	case f.own.stand(c.place) || f.stands(c.place):
 		return at, false
+	}
+	if c.place && f.party != nil {
+		at = later(at, f.party.places.freedAt)
 	}
 	return f.own.due(f.own.earliest(at, c.place), now, c.cost), true
 }
@@ -154,6 +161,9 @@ func (f *flow) pushLocked(c *call) {
 	}
 	if f.party != nil {
 		f.party.waiting++
+		if f.apart() {
+			l.apart++
+		}
 	}
 }
 
@@ -170,9 +180,15 @@ func (f *flow) removeLocked(c *call) {
 	}
 	if f.party != nil {
 		f.party.waiting--
+		if f.apart() {
+			l.apart--
+		}
 		f.party.life.noteLocked(f.party.waiting)
 	}
 }
+
+// apart reports whether calls of the key take no room of the line's.
+func (f *flow) apart() bool { return f.party != nil && f.party.room > 0 }
 
 // changedLocked is called when the key's limits have changed, which may be those of the
 // line, and lets leave what may leave by that.

@@ -196,11 +196,17 @@ func (g *Group[K]) MaxInFlight(key K) int {
 		g.look(key, func(f *flow) { most = f.maxInFlight() })
 	}
 	if g.account != nil {
-		if shared := g.account.inFlight.Load(); shared > 0 && (most == 0 || shared < most) {
-			most = shared
-		}
+		most = lower(lower(most, g.account.inFlight.Load()), g.party.places.most)
 	}
 	return int(most)
+}
+
+// lower returns the lower of two bounds, of which 0 is none.
+func lower(a, b int64) int64 {
+	if a == 0 || 0 < b && b < a {
+		return b
+	}
+	return a
 }
 
 // Allow is [Shaper.Allow] for the key. It reports false for a new key beyond the bound.

@@ -70,7 +70,11 @@ func (q *keys) crowdLocked(f *flow) {
 		q.crowd.Remove(f)
 		return
 	}
-	q.crowd.Put(f, -int64(f.calls.len)*maxWeight/f.weight) // rounded: hasMoreRoom decides between equals
+	rank := -int64(f.calls.len) * maxWeight / f.weight // rounded: hasMoreRoom decides between equals
+	if f.apart() {
+		rank = 1 // behind all that could make room
+	}
+	q.crowd.Put(f, rank)
 }
 
 // chooseLocked finds the key whose head is next.
@@ -86,6 +90,10 @@ func (l *line) chooseLocked(now time.Time) *flow {
 	}
 	for {
 		f := q.next()
+		if f != nil && f.stands(f.calls.head.place) {
+			l.placeLocked(f, now, changed) // others of its Group have taken the places
+			continue
+		}
 		if f == nil || !f.mayCloseLocked() {
 			l.head = f
 			return f
@@ -147,15 +155,15 @@ func (l *line) placeLocked(f *flow, now time.Time, m move) {
 	} else {
 		q.blocked.Remove(f)
 	}
-	if q.fair != nil {
+	switch {
+	case q.fair != nil:
 		l.shareLocked(f, at, was, m)
-		return
-	}
-	if f.state == free {
+	case f.state == free:
 		q.free.Put(f, f.rankLocked())
-	} else {
+	default:
 		q.free.Remove(f)
 	}
+	l.admitLocked(f, now)
 }
 
 // putOffLocked returns when a key is looked at again that is blocked until then. If that has
@@ -231,7 +239,7 @@ func (l *line) passLocked(now time.Time) {
 // that is more than the newcomer's key would have.
 func (l *line) makeRoomLocked(f *flow, now time.Time) bool {
 	most := l.keys.crowd.First()
-	if most == nil || int64(most.calls.len)*f.weight <= int64(f.calls.len+1)*most.weight {
+	if most == nil || most.apart() || int64(most.calls.len)*f.weight <= int64(f.calls.len+1)*most.weight {
 		return false
 	}
 	most.dismissLocked(most.calls.newest(), now, ErrQueueFull, 0)

@@ -33,6 +33,7 @@ type line struct {
 	keys      *keys           // nil: there is one
 	freed     bool            // a key has become free since the head was chosen
 	len       int             // calls that wait
+	apart     int             // how many of them have room of their own
 	units     int64           // their costs
 	dated     int             // how many of them have deadlines
 	seq       uint32          // of the latest call

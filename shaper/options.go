@@ -33,6 +33,8 @@ type config struct {
 	queueSet    bool
 	maxInFlight int64
 	inFlightSet bool
+	ofAll       *int // in flight, of all keys
+	roomOfAll   *int // for calls that wait, of all keys
 	limits      []scheduler.Scheduler
 	clock       clock.Clock
 	clockSet    bool
@@ -46,6 +48,8 @@ type config struct {
 	limitOf     any // func(K) (scheduler.Scheduler, error)
 	limitsTwice bool
 	weights     any // func(K) int
+
+	twice string // an option that was given more than once
 
 	under    *Shaper
 	underSet bool
@@ -93,6 +97,35 @@ func WithMaxBacklog(d time.Duration) Option { return func(c *config) { c.maxBack
 // place: it does not tell when it has ended.
 func WithMaxInFlight(n int) Option {
 	return func(c *config) { c.maxInFlight, c.inFlightSet = int64(n), true }
+}
+
+// WithMaxInFlightOfAll bounds how many calls of all keys of a [Group] together are in flight at a
+// time, beside [WithMaxInFlight], which bounds each, and that of the account. A key whose call
+// waits for such a place is in no other Group's way. It is for [NewGroup] with [Under] only.
+func WithMaxInFlightOfAll(n int) Option {
+	return func(c *config) {
+		c.once("in flight of all keys", c.ofAll != nil)
+		c.ofAll = &n
+	}
+}
+
+// WithQueueOfAll gives the keys of a [Group] room of their own: n calls of all keys together may
+// wait, beside those that may by the account's [WithQueue]. They take none of that room, and are
+// refused for want of it neither on arrival nor later. [WithQueue] bounds each key besides. It is
+// for [NewGroup] with [Under] only.
+func WithQueueOfAll(n int) Option {
+	return func(c *config) {
+		c.once("queue of all keys", c.roomOfAll != nil)
+		c.roomOfAll = &n
+	}
+}
+
+// once notes that an option was given before that must not be overridden, as a part of the program
+// counts on what it has set.
+func (c *config) once(what string, before bool) {
+	if before {
+		c.twice = what
+	}
 }
 
 // WithLimits adds limits that hold beside the rate: a call leaves when all of them
@@ -172,10 +205,20 @@ func configure(opts []Option) (config, error) {
 		opt(&c)
 	}
 	switch {
+	case c.twice != "":
+		return c, fmt.Errorf("shaper: %s: given twice", c.twice)
 	case c.capacity < 1:
 		return c, fmt.Errorf("shaper: queue %d: must be at least 1", c.capacity)
 	case c.inFlightSet && c.maxInFlight < 1:
 		return c, fmt.Errorf("shaper: %d in flight: must be at least 1", c.maxInFlight)
+	case c.ofAll != nil && *c.ofAll < 1:
+		return c, fmt.Errorf("shaper: %d in flight of all keys: must be at least 1", *c.ofAll)
+	case c.ofAll != nil && !c.underSet:
+		return c, fmt.Errorf("shaper: %d in flight of all keys: needs Under", *c.ofAll)
+	case c.roomOfAll != nil && *c.roomOfAll < 1:
+		return c, fmt.Errorf("shaper: queue %d of all keys: must be at least 1", *c.roomOfAll)
+	case c.roomOfAll != nil && !c.underSet:
+		return c, fmt.Errorf("shaper: queue %d of all keys: needs Under", *c.roomOfAll)
 	case c.grain != nil && *c.grain < 0:
 		return c, fmt.Errorf("shaper: grain %v: must not be negative", *c.grain)
 	case c.grain != nil && !c.precise:

@@ -1,7 +1,10 @@
 package shaper
 
 import (
+	"time"
+
 	"github.com/sluice-go/sluice/scheduler"
+	"github.com/sluice-go/sluice/shaper/internal/pq"
 )
 
 // A party is the keys of one Group under a Shaper. It is guarded by the lock of that.
@@ -9,7 +12,50 @@ type party struct {
 	bounds         // of each key; a capacity of 0 is none
 	counts  counts // of all its calls
 	waiting int
+	room    int // for calls that wait, beside that of the line; 0: they share that
 	life    lifecycle
+
+	places   places          // for all keys together
+	standing *pq.Queue[flow] // keys whose heads wait for such a place alone, by rank
+	ready    int             // free keys whose heads need one
+}
+
+// stands reports whether the head of a key waits for a place of its Group.
+func (f *flow) stands(place bool) bool { return place && f.party != nil && !f.party.places.free() }
+
+// admitLocked is called when a key has been put in its place, or one of its Group's places given
+// back. As many keys are free as there are places, as far as that is up to the Group, and none
+// stands that goes before one that has become so.
+func (l *line) admitLocked(f *flow, now time.Time) {
+	p := f.party
+	if p == nil || p.places.most == 0 {
+		return
+	}
+	if ready := f.state == free && f.calls.head.place; ready != f.ready {
+		f.ready = ready
+		p.ready--
+		if ready {
+			p.ready += 2
+		}
+	}
+	if f.state == blocked && f.stands(f.calls.head.place) && !f.own.stand(true) {
+		p.standing.Put(f, f.rankLocked())
+	} else {
+		p.standing.Remove(f)
+	}
+	for p.places.free() {
+		next := p.standing.First()
+		if next == nil || int64(p.ready) >= p.places.most-p.places.taken && !(f.ready && next.ranksBefore(f)) {
+			return
+		}
+		l.placeLocked(next, now, changed)
+	}
+}
+
+// ranksBefore reports whether the head of a key goes before that of another one, without weights.
+func (f *flow) ranksBefore(other *flow) bool {
+	a, b := f.rankLocked(), other.rankLocked()
+	return a < b || a == b && goesBefore(f, other)
 }
 
 // A guest is a flow in the line of an account, with its limits: in one piece, as there may be

@@ -40,10 +40,13 @@ func (f *flow) release() {
 	}
 	now := l.time.now()
 	freed := l.places.put(now)
-	if f.own != nil && f.own.places.put(now) {
-		l.passLocked(now)
-		l.placeLocked(f, now, changed)
-		freed = true
+	if f.own != nil {
+		ofKey, ofGroup := f.own.places.put(now), f.party.places.put(now)
+		if ofKey || ofGroup {
+			l.passLocked(now)
+			l.placeLocked(f, now, changed)
+			freed = true
+		}
 	}
 	if freed {
 		l.dispatchLocked(now)

@@ -101,13 +101,15 @@ func (r *Refusal) HeldUntil() time.Time { return r.heldUntil }
 // coming again makes sense. A reason from elsewhere that has a method WouldWait itself is told by
 // that. Packages that know no Shaper read it through an interface of this one method.
 func (r *Refusal) WouldWait() time.Duration {
-	var reasoned interface{ WouldWait() time.Duration }
-	if errors.As(r.Reason, &reasoned) {
-		return reasoned.WouldWait()
-	}
 	switch reason.Label(r.Reason) {
 	case "queue_full", "max_delay", "deadline", "too_many_keys":
 		return max(r.Delay, 1)
+	}
+	if later, ok := errors.AsType[interface {
+		error
+		WouldWait() time.Duration
+	}](r.Reason); ok {
+		return max(r.Delay, later.WouldWait())
 	}
 	return r.Delay
 }

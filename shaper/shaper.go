@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/benbjohnson/clock"
+
 	"github.com/sluice-go/sluice/scheduler"
 )
 
@@ -134,6 +136,15 @@ func (s *Shaper) Do(ctx context.Context, f func(context.Context) error) error {
 // paused, which may end at any time, it is the wait if the pause ended now. Where keys of a
 // Group are under the Shaper, their calls are left out: it is the least wait.
 func (s *Shaper) Delay() time.Duration { return s.DelayOf(Call{Class: maxClasses}) }
+
+// Clock returns the clock that the Shaper lives by: that of [WithClock], or the system's.
+func (s *Shaper) Clock() clock.Clock {
+	s.made()
+	if m, ok := s.line.time.clock.(*monotonic); ok {
+		return m.Clock
+	}
+	return clock.New()
+}
 
 // DelayOf is [Shaper.Delay] for a call of the given cost and class.
 func (s *Shaper) DelayOf(c Call) time.Duration { return s.own.delay(c.ask(s.own.rule())) }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/sluice-go/sluice/shaper/internal/pq"
 )
 
 // Under has the keys of a [Group] share the limits of an account, beside their own: a call
@@ -37,7 +39,10 @@ import (
 // than the account's are an error, as is a closed account. Classes are those of the account
 // if it has any; others are an error then.
 func Under(account *Shaper) Option {
-	return func(c *config) { c.under, c.underSet = account, true }
+	return func(c *config) {
+		c.once("under a Shaper", c.underSet)
+		c.under, c.underSet = account, true
+	}
 }
 
 // maxWeight bounds weights, so that the share of a single unit can be told.
@@ -112,6 +117,13 @@ func (g *Group[K]) goUnder() error {
 	g.party = &party{bounds: c.bounds}
 	if !c.queueSet {
 		g.party.capacity = 0
+	}
+	if c.roomOfAll != nil {
+		g.party.room = *c.roomOfAll
+	}
+	if c.ofAll != nil {
+		g.party.places.most = int64(*c.ofAll)
+		g.party.standing = pq.New(goesBefore, func(f *flow) *int32 { return &f.atStanding })
 	}
 	now := account.time.now()
 	account.passLocked(now)

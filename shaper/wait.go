@@ -176,7 +176,7 @@ func (f *flow) leaveLocked(now time.Time, a ask) bool {
 	l.passedByLocked(f, a.cost)
 	a.take()
 	if a.done != nil {
-		l.answers.add(f, a.done, nil)
+		l.answers.add(f, a.done, nil, a.place)
 	}
 	return true
 }
@@ -210,7 +210,7 @@ func (f *flow) joinLocked(now time.Time, a ask) (t ticket, err error) {
 	l := f.line
 	arrived := l.arrivalLocked(now, a.arrived)
 	deadline, reason := f.suitLocked(now, arrived, a)
-	if reason == nil && l.keys != nil && l.crowded(now, l.len, l.capacity) && !l.makeRoomLocked(f, now) {
+	if reason == nil && l.keys != nil && !f.roomLocked(now) {
 		reason = ErrQueueFull
 	}
 	if reason != nil {
@@ -237,6 +237,15 @@ func (l *line) takeLocked(done func(error)) *call {
 		return l.spare.take(done)
 	}
 	return l.pool.take(l.len)
+}
+
+// roomLocked reports whether a newcomer has room among other keys. It may make some.
+func (f *flow) roomLocked(now time.Time) bool {
+	l := f.line
+	if f.apart() {
+		return f.party.waiting < f.party.room
+	}
+	return !l.crowded(now, l.len-l.apart, l.capacity) || l.makeRoomLocked(f, now)
 }
 
 // suitLocked returns the reason for which a newcomer is refused, if there is one beside the room
