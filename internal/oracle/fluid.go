@@ -162,6 +162,33 @@ func (f *Fluid) Charge(t *big.Rat, k *FluidKey, cost int64) {
 	k.settleOwed()
 }
 
+// Refund says at t that so many units of what left of the key did not. Those that the fluid has
+// not served yet it never will; those that it has are lost to the key. The fluid may serve at
+// once what the account gets back, and is behind by what that can not catch up.
+func (f *Fluid) Refund(t *big.Rat, k *FluidKey, units *big.Rat) {
+	f.Advance(t)
+	back := earliest(units, f.unpaid)
+	f.unpaid = less(f.unpaid, back)
+	undone := earliest(units, latest(new(big.Rat), less(k.left, k.service)))
+	f.tokens = sum(f.tokens, less(back, undone))
+	before := k.left
+	k.left = less(k.left, undone)
+	level := k.rise(before)
+	for i := range k.later {
+		if k.later[i].from.Cmp(before) >= 0 {
+			k.later[i].from = less(k.later[i].from, undone)
+		} else {
+			k.later[i].from = earliest(k.later[i].from, k.left)
+		}
+	}
+	if k.floor != nil && undone.Sign() > 0 {
+		k.floor = sum(less(k.floor, level), k.rise(k.left))
+	}
+	k.settleOwed()
+	k.forgo()
+	k.reweigh()
+}
+
 // Leave says that a call left at t. It returns by how many units of the account's service
 // that was later than the fluid finished it; 0 if it was not later.
 func (f *Fluid) Leave(t *big.Rat, c *FluidCall) *big.Rat {

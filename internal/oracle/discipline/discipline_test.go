@@ -72,7 +72,7 @@ func TestFloor(t *testing.T) {
 // weight of the seat, which was a small one, it would wait for as long as all of it takes.
 func TestSlowSeat(t *testing.T) {
 	s := NewScript(rand.New(rand.NewPCG(1, 8650)))
-	s.Charges = 0
+	s.Charges, s.Refunds = 0, 0
 	assert.LessOrEqual(t, s.Play(EEVDF{}.New), float64(Largest))
 	assert.Greater(t, s.Play(EEVDF{SlowSeat: true}.New), float64(Largest))
 }
@@ -101,7 +101,7 @@ func TestSimpler(t *testing.T) {
 	} {
 		t.Run(simpler.name, func(t *testing.T) {
 			s := NewScript(rand.New(rand.NewPCG(simpler.from, 0)))
-			s.Mass, s.gap, s.steps, s.Charges = 5, 9, 400, 0 // the same happens to many keys at once
+			s.Mass, s.gap, s.steps, s.Charges, s.Refunds = 5, 9, 400, 0, 0 // the same happens to many keys at once
 			late := s.Play(simpler.rule)
 			t.Logf("%.2f units late", late)
 			assert.Greater(t, late, float64(Largest))

@@ -25,6 +25,8 @@ type EEVDF struct {
 	ChainFloor  bool // the next call starts at F, also where the floor raised it
 	SlowSeat    bool // a successor's F counts from the seat also if the fluid has ended with it
 	ForgetOnDry bool // a key leaves the sum when nothing of it waits
+	Credit      bool // a refund of what the fluid has served goes to the key
+	KeepLost    bool // the fluid stays ahead by what the account cannot catch up after a refund
 
 	line   *Line
 	v      *big.Rat
@@ -156,6 +158,60 @@ func (e *EEVDF) Charged(k *Key, units int64) {
 	}
 	t.chain = latest(t.chain, t.s)
 	e.goOn(k, ahead)
+	e.finish(t, k.Head())
+}
+
+// Refunded is told that so many units that had left did not. Those that the fluid has not served
+// it never will. What the fluid has served of them was in vain: it goes to no key, and the fluid
+// serves as much again as the account gets back.
+func (e *EEVDF) Refunded(k *Key, units *big.Rat) {
+	t := &e.tags[k.ID]
+	back := least(units, e.unpaid)
+	e.unpaid = new(big.Rat).Sub(e.unpaid, back)
+	undone := least(units, new(big.Rat).Neg(e.owes(t)))
+	if undone.Sign() > 0 {
+		e.undo(k, undone)
+	}
+	if e.Credit && t.seated && units.Cmp(undone) > 0 {
+		credit := new(big.Rat).Sub(units, undone)
+		t.s = new(big.Rat).Sub(t.s, credit.Quo(credit, t.weight))
+		t.anchor, t.next, t.floor = anchor{}, nil, nil
+		e.finish(t, k.Head())
+	}
+	gain := new(big.Rat).Sub(back, undone)
+	if e.KeepLost {
+		gain = latest(gain, new(big.Rat))
+	}
+	e.unused = e.run(gain.Add(gain, e.unused))
+}
+
+// undo takes back the latest units of what has left of a key.
+func (e *EEVDF) undo(k *Key, units *big.Rat) {
+	t := &e.tags[k.ID]
+	for units.Sign() > 0 {
+		last := &t.paying[len(t.paying)-1]
+		from := e.v
+		if n := len(t.paying); n > 1 {
+			from = latest(from, t.paying[n-2].until)
+		}
+		within := new(big.Rat).Sub(last.until, from)
+		within.Mul(within, last.weight)
+		part := least(units, within)
+		last.until = new(big.Rat).Sub(last.until, new(big.Rat).Quo(part, last.weight))
+		if t.chain = last.until; part == within {
+			t.paying = t.paying[:len(t.paying)-1]
+			t.chain = from
+		}
+		units = new(big.Rat).Sub(units, part)
+	}
+	if !t.seated {
+		return
+	}
+	if t.floor != nil && t.floor.Cmp(e.v) > 0 {
+		rise := new(big.Rat).Sub(t.s, t.chain)
+		t.floor = rise.Sub(t.floor, rise)
+	}
+	t.s, t.anchor, t.next = t.chain, anchor{}, nil
 	e.finish(t, k.Head())
 }
 

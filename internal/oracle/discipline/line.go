@@ -53,6 +53,7 @@ type Rule interface {
 	Gone(c *Call, wasHead bool) // c went without leaving
 	Left(c *Call)
 	Charged(k *Key, units int64)
+	Refunded(k *Key, units *big.Rat) // so many of what left did not
 	Blocked(k *Key)
 	Unblocked(k *Key)
 	Reweighed(k *Key)
@@ -70,12 +71,14 @@ type Line struct {
 	Rule     Rule
 	Fluid    *oracle.Fluid
 	Worst    *big.Rat // by how many units a call left late
+	Open     []Departed
 
 	now, tat, openAt int64
 	synced           int64
 	reopening        bool
 	seq              int
 	departed         func(k *Key) // a key's own limits may forbid its next call
+	raises           []raise      // all that has raised TAT
 }
 
 // NewLine returns an empty line of keys with these weights at instant 0.
@@ -135,6 +138,7 @@ func (l *Line) pass() {
 func (l *Line) leave(c *Call) {
 	l.sync()
 	l.depart(c.Cost)
+	l.Open = append(l.Open, Departed{c.Key, c.Cost, len(l.raises) - 1})
 	c.drop()
 	l.Rule.Left(c)
 	if late := l.Fluid.Leave(l.at(), c.fluid); late.Cmp(l.Worst) > 0 {
@@ -147,10 +151,41 @@ func (l *Line) leave(c *Call) {
 func (l *Line) depart(cost int64) {
 	if l.reopening && l.now >= l.openAt {
 		l.reopening = false
-		l.tat = max(l.tat, l.openAt+(l.Burst-min(cost, l.Burst))*tick)
+		l.raise(l.openAt+(l.Burst-min(cost, l.Burst))*tick, 0)
 		l.Rule.Reopened(cost)
 	}
-	l.tat = max(l.tat, l.now) + cost*tick
+	l.raise(l.now, cost)
+}
+
+// A raise puts TAT to no less than at, and then adds a cost.
+type raise struct{ at, cost int64 }
+
+func (l *Line) raise(at, cost int64) {
+	l.raises = append(l.raises, raise{at, cost})
+	l.tat = max(l.tat, at) + cost*tick
+}
+
+// Settle says that a departure, which was one of the latest, has cost less. TAT is what it would
+// be if that had been known.
+func (l *Line) Settle(d Departed, actual int64) {
+	l.sync()
+	before := l.tat
+	l.raises[d.raise].cost, l.tat = actual, 0
+	for _, r := range l.raises {
+		l.tat = max(l.tat, r.at) + r.cost*tick
+	}
+	back := big.NewRat(before-l.tat, tick)
+	l.Fluid.Refund(l.at(), d.Key.fluid, back)
+	l.Rule.Refunded(d.Key, back)
+	l.sync()
+	l.pass()
+}
+
+// Departed is a call that has left and may be settled.
+type Departed struct {
+	Key   *Key
+	Cost  int64
+	raise int
 }
 
 // Join adds a call now.

@@ -1,16 +1,19 @@
 package discipline
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"slices"
+)
 
 // Largest is the Largest cost of a script.
 const Largest = 5
 
 // A Script is one random run, the same for every rule.
 type Script struct {
-	seed                                                            [2]uint64
-	keys, steps                                                     int
-	burst, overtake, maxWeight, gap                                 int64
-	Classes, Cancels, Blocks, Limits, Weights, Holds, Mass, Charges int // chances of 100; of classes how many there are
+	seed                                                                     [2]uint64
+	keys, steps                                                              int
+	burst, overtake, maxWeight, gap                                          int64
+	Classes, Cancels, Blocks, Limits, Weights, Holds, Mass, Charges, Refunds int // chances of 100; of classes how many there are
 }
 
 // NewScript returns a random one.
@@ -22,7 +25,7 @@ func NewScript(rng *rand.Rand) Script {
 		burst: int64(pick(1, 2, 5, 10, 20)), overtake: int64(pick(0, 20, 100)), maxWeight: int64(pick(1, 5, 30)),
 		gap: int64(6 + rng.IntN(14)), Classes: pick(1, 1, 2, 3), Cancels: pick(0, 5, 20), Blocks: pick(0, 5, 20),
 		Limits: pick(0, 0, 50), Weights: pick(0, 5, 20), Mass: 3, Holds: pick(0, 0, 2),
-		Charges: pick(0, 0, 5),
+		Charges: pick(0, 0, 5), Refunds: pick(0, 10, 40),
 	}
 }
 
@@ -93,6 +96,19 @@ func (s Script) Play(rule func(*Line) Rule) float64 {
 		}
 		if chance(s.Holds) {
 			l.Hold(t + int64(at%80))
+		}
+		if s.Refunds > 0 && chance(s.Refunds) {
+			// All of the latest ones, or one.
+			n := min(len(l.Open), 1+int(at%20))
+			if !mass {
+				n = min(n, 1)
+			}
+			for range n {
+				i := len(l.Open) - 1 - int(at%3)%len(l.Open)
+				d := l.Open[i]
+				l.Open = slices.Delete(l.Open, i, i+1)
+				l.Settle(d, int64(at/7)%d.Cost)
+			}
 		}
 		if s.Charges > 0 && chance(s.Charges) {
 			each(func(k *Key) { l.Charge(k, 1+int64(at%Largest)) })

@@ -8,16 +8,17 @@ import (
 // nothing is a rule that takes no notice of events.
 type nothing struct{ line *Line }
 
-func (nothing) Elapsed(*big.Rat)    {}
-func (nothing) Stood(*big.Rat)      {}
-func (nothing) Reopened(int64)      {}
-func (nothing) Joined(*Call)        {}
-func (nothing) Gone(*Call, bool)    {}
-func (nothing) Left(*Call)          {}
-func (nothing) Charged(*Key, int64) {}
-func (nothing) Blocked(*Key)        {}
-func (nothing) Unblocked(*Key)      {}
-func (nothing) Reweighed(*Key)      {}
+func (nothing) Elapsed(*big.Rat)        {}
+func (nothing) Stood(*big.Rat)          {}
+func (nothing) Reopened(int64)          {}
+func (nothing) Joined(*Call)            {}
+func (nothing) Gone(*Call, bool)        {}
+func (nothing) Left(*Call)              {}
+func (nothing) Charged(*Key, int64)     {}
+func (nothing) Refunded(*Key, *big.Rat) {}
+func (nothing) Blocked(*Key)            {}
+func (nothing) Unblocked(*Key)          {}
+func (nothing) Reweighed(*Key)          {}
 
 // FIFO serves the free head that arrived first.
 type FIFO struct{ nothing }

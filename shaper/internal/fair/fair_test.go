@@ -123,6 +123,11 @@ func (r *rule) Left(c *discipline.Call) {
 
 func (r *rule) Charged(k *discipline.Key, units int64) { r.Charge(&r.of(k).tags, units, k.Weight) }
 
+func (r *rule) Refunded(k *discipline.Key, units *big.Rat) {
+	parts := new(big.Rat).Mul(units, big.NewRat(fair.Parts, 1))
+	r.Refund(&r.of(k).tags, parts.Num().Int64())
+}
+
 func (r *rule) Blocked(k *discipline.Key) {
 	if f := r.of(k); f.joined {
 		r.dry(f, false)

@@ -66,7 +66,7 @@ func (s *Sharing[O]) entry(f *Flow[O]) tag {
 
 // Left is for a flow whose head has left. Succeed, or Dry, comes next.
 func (s *Sharing[O]) Left(f *Flow[O]) {
-	s.owe(f.cost)
+	s.owe(parts(f.cost))
 	if f.anchor.at -= parts(f.cost); f.anchor.at < 0 {
 		f.anchor = noAnchor // end knows it
 	}
@@ -157,9 +157,11 @@ func (s *Sharing[O]) Dry(f *Flow[O], left bool) {
 
 // Charge is for units of a flow that have left without asking. They are served to it before its
 // head, and to no other.
-func (s *Sharing[O]) Charge(f *Flow[O], cost, weight int64) {
-	s.owe(cost)
-	units := parts(cost)
+func (s *Sharing[O]) Charge(f *Flow[O], cost, weight int64) { s.Debit(f, parts(cost), weight) }
+
+// Debit is Charge for so many parts of units.
+func (s *Sharing[O]) Debit(f *Flow[O], units, weight int64) {
+	s.owe(units)
 	if !f.waits {
 		f.named = int32(weight)
 		s.sit(f, s.entry(f))
@@ -181,6 +183,44 @@ func (s *Sharing[O]) Charge(f *Flow[O], cost, weight int64) {
 	f.anchor, f.moved = noAnchor, false
 	s.goOn(f, ahead)
 	s.place(f, f.reached(parts(f.cost)))
+}
+
+// Refund is for parts of units that had left, and turn out not to. Those that the fluid has not
+// served yet it never will, so what comes after them comes sooner. Those that it has served it has
+// served in vain, and not for the flow: otherwise many flows might be overdue at once.
+//
+// What the line gets back the fluid does. What the line can not catch up the fluid must not be
+// ahead by.
+func (s *Sharing[O]) Refund(f *Flow[O], units int64) {
+	back := min(units, s.owed)
+	s.owed -= back
+	undone := min(units, s.owedOf(f))
+	s.tokens += back - undone
+	if undone > 0 {
+		s.undo(f, undone)
+	}
+	s.run()
+	s.settle()
+}
+
+// undo takes back the latest so many parts of what has left of a flow. The fluid has not served
+// them, so V has not reached S of its head, nor any anchor.
+func (s *Sharing[O]) undo(f *Flow[O], units int64) {
+	if f.waits {
+		s.unqueue(f)
+	}
+	before := f.start.v
+	s.fall(f, units)
+	if f.floor > s.v {
+		f.floor -= before - f.start.v
+	}
+	f.anchor, f.moved = noAnchor, false
+	if f.waits {
+		s.place(f, f.reached(parts(f.cost)))
+		return
+	}
+	f.end, f.last = f.start, f.start
+	s.weigh(f)
 }
 
 // First returns the flow whose head is next, or nil. If the fluid has begun with none, it is the

@@ -83,6 +83,10 @@ func (b *both) Charged(k *discipline.Key, units int64) {
 	b.each("Charged", func(r discipline.Rule) { r.Charged(k, units) })
 }
 
+func (b *both) Refunded(k *discipline.Key, units *big.Rat) {
+	b.each("Refunded", func(r discipline.Rule) { r.Refunded(k, units) })
+}
+
 func (b *both) Blocked(k *discipline.Key) {
 	b.each("Blocked", func(r discipline.Rule) { r.Blocked(k) })
 }

@@ -174,9 +174,9 @@ func (s *Sharing[O]) Reopened(cost int64) {
 	s.run()
 }
 
-// owe is for units that have left.
-func (s *Sharing[O]) owe(cost int64) {
-	s.owed = min(s.owed, far) + parts(cost)
+// owe is for parts of units that have left.
+func (s *Sharing[O]) owe(units int64) {
+	s.owed = min(s.owed, far) + units
 	if s.units == 0 {
 		s.pass(s.owed)
 	}

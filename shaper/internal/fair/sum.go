@@ -59,6 +59,35 @@ func (p *spans) merge() {
 	}
 }
 
+// fall moves S of the head, or of what comes next, to before the latest so many parts of what has
+// left, at most all that the fluid has not served.
+func (s *Sharing[O]) fall(f *Flow[O], units int64) {
+	for p := f.before; p != nil; p = f.before {
+		last := &p.are[p.n-1]
+		behind := served(max(f.start.v-last.until, 0), f.seat)
+		if units <= behind || last.until <= s.v {
+			break
+		}
+		from := s.v
+		if p.n > 1 {
+			from = max(from, p.are[p.n-2].until)
+		}
+		units -= behind
+		within := served(last.until-from, int32(last.weight))
+		if units <= within {
+			last.until -= units / last.weight
+			f.start = tag{v: last.until}
+			return
+		}
+		units -= within
+		f.start = tag{v: from}
+		if p.n--; p.n == 0 {
+			f.before = nil
+		}
+	}
+	f.start = f.start.fall(units, f.seat)
+}
+
 // stretch returns the weight with which the fluid serves a flow at V, and until when.
 func (s *Sharing[O]) stretch(f *Flow[O]) (weight int32, until int64) {
 	for p := f.before; p != nil; {

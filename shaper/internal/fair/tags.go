@@ -33,6 +33,12 @@ func (v tag) rise(parts int64, weight int32) tag {
 	return tag{min(v.v+steps, latest), int32(steps*w - parts)}
 }
 
+// fall returns the tag at which the fluid had so many parts still to serve.
+func (v tag) fall(parts int64, weight int32) tag {
+	w, parts := int64(weight), parts+int64(v.over)
+	return tag{v.v - parts/w, int32(parts % w)}
+}
+
 // through returns the tag at which the fluid has served the parts from from to to, if it was at
 // v at the first.
 func (f *Flow[O]) through(v tag, from, to int64, weight int32) tag {
