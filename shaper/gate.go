@@ -11,6 +11,7 @@ type gate struct {
 	// openAt is when the latest hold ends or the latest pause ended: no call is due
 	// before it.
 	openAt time.Time
+	told   time.Time // the end of that hold as HoldUntil was told; zero if it was not
 	paused bool
 	// reopening: no call has left since openAt.
 	reopening bool
@@ -151,7 +152,7 @@ func (f *flow) holdUntil(t time.Time) {
 	}
 	l.passLocked(now)
 	gate := &limits.mine().gate
-	gate.openAt, gate.reopening = until, true
+	gate.openAt, gate.told, gate.reopening = until, t, true
 	if shared, ok := limits.sched.(scheduler.Holder); ok {
 		shared.Hold(t)
 	}

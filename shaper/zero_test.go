@@ -40,7 +40,7 @@ func arguments(t *testing.T, f reflect.Type) []reflect.Value {
 		context.Background(), "key", 1, int64(1), time.Now(), scheduler.PerSecond(1),
 		func(context.Context) error { return nil }, func(string, shaper.KeyState) bool { return true }, []byte{},
 		func(string) scheduler.Rate { return scheduler.PerSecond(1) }, shaper.Call{}, func(error) {},
-		func(scheduler.Scheduler) error { return nil },
+		func(scheduler.Scheduler) error { return nil }, true,
 	}
 	var args []reflect.Value
 next:

@@ -2,17 +2,16 @@ package transport
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
-	"github.com/sluice-go/sluice/internal/reason"
+	"github.com/sluice-go/sluice/transport/internal/engine"
 )
 
 // ErrCost is the reason for refusing a request whose cost is below 1, or is not 1
 // while the [Waiter] has no WaitN, or does not fit WaitN's int. A cost that the
 // Waiter itself refuses keeps the Waiter's own reason. It matches, by [errors.Is], what
 // bears its name in the other packages of this module.
-var ErrCost = reason.New("transport", "cost", "cost cannot be paid")
+var ErrCost = engine.ErrCost
 
 // WithCost has f say how many units a request costs, for partners that count
 // message parts or points instead of requests. Without it, or with a nil f, a
@@ -33,23 +32,4 @@ func WithCost(f func(*http.Request) int64) Option {
 // [ErrCost].
 func ContextWithCost(ctx context.Context, cost int64) context.Context {
 	return perCall{cost: &cost}.in(ctx)
-}
-
-// payable returns why the Waiter cannot take a cost.
-func (t *Transport) payable(cost int64) error {
-	switch {
-	case cost == 1: // at every Waiter
-		return nil
-	case cost < 1:
-		// Not left to the Waiter: x/time's Limiter takes a negative cost as
-		// capacity handed back.
-		return fmt.Errorf("%w: %d is below 1", ErrCost, cost)
-	case t.waiter.waitN == nil:
-		return fmt.Errorf("%w: %d asked of a Waiter without WaitN", ErrCost, cost)
-	case int64(int(cost)) != cost:
-		// On 32-bit machines. Cut to size it would be a small cost, or a negative
-		// one.
-		return fmt.Errorf("%w: %d does not fit an int", ErrCost, cost)
-	}
-	return nil
 }

@@ -51,8 +51,8 @@ type Error struct {
 	// HeldUntil is when the hold ends that kept the request back, if the Waiter
 	// tells of one. It is the zero Time if the pace alone was the reason.
 	HeldUntil time.Time
-	// Status is the status code by which the partner has set that hold, if the Transport
-	// has seen it: 429, as a rule.
+	// Status is the status code of the answer by which the partner has set that hold, if the
+	// Transport has seen it: 429, as a rule, and 200 if that said that nothing remains.
 	Status int
 }
 
@@ -84,6 +84,23 @@ func heldUntil(reason error) time.Time {
 		return held.HeldUntil()
 	}
 	return time.Time{}
+}
+
+// blame completes an error with what is known about the partner's hold, if one is in
+// force. A request whose time was up may have waited for something else than the Waiter,
+// or for one that does not tell.
+func (t *Transport) blame(e *Error, key string, ended bool) {
+	if t.engine.Hold == nil {
+		return
+	}
+	until, status := t.engine.HeldBy(key)
+	if status == 0 || e.HeldUntil.IsZero() && !ended && !e.Timeout() {
+		return
+	}
+	e.Status = status
+	if e.HeldUntil.IsZero() {
+		e.HeldUntil = until
+	}
 }
 
 // A teller is an error that tells the wait and the hold in its text, and can be told

@@ -8,37 +8,21 @@ import (
 	"time"
 )
 
-// places reports whether a request of the key needs a place among those in flight. Requests
-// wait for it in the line in which they wait for their turn, so that what that tells, and
-// refuses, is about both.
-func (t *Transport) places(key string) bool {
-	return t.waiter.maxInFlight != nil && t.waiter.maxInFlight(key) > 0
-}
-
-// freePlace gives the place of a request back, if it has one.
-func (t *Transport) freePlace(p *passage) {
-	if p.placed {
-		p.placed = false
-		t.waiter.release(p.key)
-	}
-}
-
 // follow gives the place of a request back when its answer has ended. The end of the
 // context ends it, too: a caller that forgets to close a body keeps no place for ever.
 //
 // Some callers leave the body of an error answer open. Such an answer is read ahead, and has
 // ended once all of it is there.
 func (t *Transport) follow(req *http.Request, p *passage, resp *http.Response) *http.Response {
-	if !p.placed { // a retry that was not sent has given it back
+	if !t.engine.Placed(&p.Call) { // a retry that was not sent has given it back
 		return resp
 	}
-	p.placed = false
-	key := p.key
+	key := p.Key
 	if resp == nil || complete(req, resp) {
-		t.waiter.release(key)
+		t.engine.Release(key)
 		return resp
 	}
-	free := sync.OnceFunc(func() { t.waiter.release(key) })
+	free := sync.OnceFunc(func() { t.engine.Release(key) })
 	stop := context.AfterFunc(req.Context(), free)
 	ended := func() { stop(); free() }
 	if resp.StatusCode >= http.StatusMultipleChoices && canReadAhead(resp) {

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"net/url"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -117,32 +116,4 @@ func TestHostKeyIsCheap(t *testing.T) {
 		require.NoError(t, err)
 		require.LessOrEqual(t, testing.AllocsPerRun(100, func() { _ = HostKey(u) }), 1.0, raw)
 	}
-}
-
-// However many keys there are, their budgets take no more memory than the bound allows.
-func TestBudgetsAreBounded(t *testing.T) {
-	b := budget{share: 0.5, saved: maxSaved}
-	b.deposit("never refused")
-	require.Empty(t, b.keys, "a full budget is not remembered")
-	for i := range 3 * maxBudgets {
-		require.True(t, b.withdraw(strconv.Itoa(i)))
-	}
-	require.Len(t, b.keys, maxBudgets)
-
-	b = budget{share: 0.5, saved: maxSaved}
-	for range maxSaved {
-		require.True(t, b.withdraw("a"))
-	}
-	require.False(t, b.withdraw("a"))
-	require.True(t, b.withdraw("b"))
-	b.refund("b")
-	require.Len(t, b.keys, 1, "full again")
-	b.deposit("a")
-	require.False(t, b.withdraw("a"))
-	b.deposit("a")
-	require.True(t, b.withdraw("a"))
-	for range 2 * maxSaved {
-		b.deposit("a")
-	}
-	require.Empty(t, b.keys)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/transport/feedback"
+	"github.com/sluice-go/sluice/transport/internal/engine"
 )
 
 // What a classifier wants to see of a body has to come from the partner. Nothing waits for
@@ -22,18 +23,24 @@ const (
 // what the headers say at once, and what the body says when it has come. It may replace the
 // answer.
 func (t *Transport) listen(ctx context.Context, p *passage, answer **http.Response) {
-	p.finding, p.hearing = finding{}, nil
+	p.Finding, p.hearing = engine.Finding{}, nil
 	resp := *answer
 	if resp == nil || t.deaf {
 		return
 	}
-	if t.classify == nil && !feedback.MayRefuse(resp.StatusCode) {
-		t.note(p, resp.StatusCode) // most answers need not cost anything
+	counts := feedback.Counts(resp.Header)
+	if t.classify == nil && !counts && !feedback.MayRefuse(resp.StatusCode) {
+		if !t.engine.Idle() { // most answers need not cost anything
+			t.heed(p, feedback.Verdict{}, resp.StatusCode, time.Now())
+		}
 		return
+	}
+	if counts {
+		t.learn(p, resp.Header)
 	}
 	received := time.Now()
 	verdict, needsBody := t.judge(resp, received)
-	p.verdict = verdict
+	p.Verdict = verdict
 	switch {
 	case !needsBody:
 		t.heed(p, verdict, resp.StatusCode, received)
@@ -42,7 +49,7 @@ func (t *Transport) listen(ctx context.Context, p *passage, answer **http.Respon
 		*answer = t.hear(p, resp, received)
 	default:
 		if verdict.Refused {
-			defer t.stop(p.key)()
+			defer t.engine.Stop(p.Key)()
 		}
 		*answer = t.hear(p, resp, received)
 		if !p.heard(ctx, bodyGrace) && verdict.Refused {
@@ -68,45 +75,25 @@ func (t *Transport) judge(resp *http.Response, received time.Time) (v feedback.V
 	return v, none.asked
 }
 
-// heed has a key follow a verdict.
+// heed has a key follow a verdict. An answer that only says that the partner has trouble is no
+// success either.
 func (t *Transport) heed(p *passage, v feedback.Verdict, status int, received time.Time) {
-	p.verdict = v
-	if !v.Refused {
-		t.note(p, status)
-		return
+	served := status < http.StatusInternalServerError
+	if t.engine.Answered(&p.Call, engine.Answer{Verdict: v, Status: status, Served: served, Received: received}) {
+		t.tell(p.trace, held, Event{Key: p.Key, Cost: p.Cost, Status: status, Until: p.Until})
 	}
-	until, moved := t.refuse(p, status, received)
-	p.until = until
-	if moved {
-		t.tell(p.trace, held, Event{Key: p.key, Cost: p.cost, Status: status, Until: until})
-	}
-}
-
-// note is told of an answer that is no refusal. One that only says that the partner has
-// trouble is no success either.
-func (t *Transport) note(p *passage, status int) {
-	if !t.memory.empty() && status < http.StatusInternalServerError {
-		t.accept(p, time.Now())
-	}
-}
-
-// A finding is what an answer means for its key.
-type finding struct {
-	verdict feedback.Verdict
-	until   time.Time // the end of the hold of the key, if that is a refusal
-	alone   bool      // that refusal holds no other request
 }
 
 // A hearing is about an answer whose body the classifier wants to see.
 type hearing struct {
 	body    *ahead
-	finding finding // to be read once the body has been told
+	finding engine.Finding // to be read once the body has been told
 }
 
 // hear has the body read, and heeded when it has come, on a goroutine: the caller gets
 // the answer meanwhile.
 func (t *Transport) hear(p *passage, resp *http.Response, received time.Time) *http.Response {
-	h := &hearing{finding: p.finding}
+	h := &hearing{finding: p.Finding}
 	mine, then := *p, *resp
 	then.Header = resp.Header.Clone() // the caller may change its own
 	if resp.Request != nil {
@@ -118,7 +105,7 @@ func (t *Transport) hear(p *passage, resp *http.Response, received time.Time) *h
 		}
 		v := t.classify(feedback.NewAnswer(inMemory(then, start), received, t.maxHold)).Within(t.maxHold)
 		t.heed(&mine, v, then.StatusCode, received)
-		h.finding = mine.finding
+		h.finding = mine.Finding
 	})
 	p.hearing = h
 	return resp
@@ -140,6 +127,6 @@ func (p *passage) heard(ctx context.Context, most time.Duration) bool {
 		return false
 	}
 	h.body.rethrow()
-	p.finding, p.hearing = h.finding, nil
+	p.Finding, p.hearing = h.finding, nil
 	return true
 }

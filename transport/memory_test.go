@@ -29,9 +29,28 @@ func TestRefusalAfterResume(t *testing.T) {
 		}
 		send()
 		s.Resume()
-		send() // asks the pace twice, which says that there is no hold
 		send()
-		require.Equal(t, []time.Duration{0, 200 * ms, 10*sec + 200*ms}, times(p.seen()))
+		send()
+		require.Equal(t, []time.Duration{0, 100 * ms, 10*sec + 100*ms}, times(p.seen()))
+	})
+}
+
+// A hold that is lifted costs no slot: the Waiter knows that there is none, and is asked once for
+// each request.
+func TestResumeCostsNoSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPartner()
+		script(p, status(429, "Retry-After: 600"))
+		s := newShaper(t, scheduler.PerMinute(1))
+		tr := transport.New(p, s)
+		mustSend(t, tr, "/")
+		s.Resume()
+		for range 2 {
+			_, err := tr.RoundTrip(get(t, t.Context(), "/"))
+			require.NoError(t, err)
+		}
+		require.Equal(t, steps(0, time.Minute, 3), times(p.seen()))
+		require.EqualValues(t, 3, s.Stats().Left)
 	})
 }
 
@@ -49,7 +68,7 @@ func TestAcceptedAfterResume(t *testing.T) {
 			_, err := tr.RoundTrip(get(t, t.Context(), "/"))
 			require.NoError(t, err)
 		}
-		require.Equal(t, steps(2*sec, sec, 70), times(p.seen())[1:])
+		require.Equal(t, steps(sec, sec, 70), times(p.seen())[1:])
 	})
 }
 

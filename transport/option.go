@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/transport/feedback"
+	"github.com/sluice-go/sluice/transport/internal/engine"
 )
 
 // Option changes how a [Transport] works. Most need none. A nil Option, and a value that
@@ -20,7 +21,9 @@ type config struct {
 	maxHoldSet  bool
 	maxDelay    time.Duration // 0: none
 	maxInFlight int64         // 0: no bound
-	floor       int64         // of the adaptive rate, in parts of wholeShare; 0: not adaptive
+	floor       int64         // of the adaptive rate, in parts of engine.Whole; 0: not adaptive
+	settle      func(*http.Response) (cost int64, known bool)
+	limits      func(key string, l feedback.Limit)
 	retry       *Retry
 	hooks       *Trace
 }
@@ -85,7 +88,7 @@ func WithMaxInFlight(n int) Option {
 func WithAdaptiveRate(floor float64) Option {
 	return func(c *config) {
 		must(floor > 0 && floor <= 1, "adaptive rate with a floor of %v: must be above 0 and at most 1", floor)
-		c.floor = max(1, int64(floor*wholeShare))
+		c.floor = max(1, int64(floor*engine.Whole))
 	}
 }
 
@@ -94,32 +97,39 @@ func WithAdaptiveRate(floor float64) Option {
 func WithHooks(h *Trace) Option { return func(c *config) { c.hooks = h } }
 
 // fit has the Waiter do what the options need, and panics if it cannot.
-func (c *config) fit(w waiter) {
+func (c *config) fit(w *engine.Waiter) {
 	listening := "is about answers: none is looked at with WithClassifier(nil)"
 	if c.cost != nil {
-		must(w.waitN != nil, "a cost needs a Waiter with WaitN: not a %T", w.is)
+		must(w.WaitN != nil, "a cost needs a Waiter with WaitN: not a %T", w.Is)
 	}
 	if c.maxHoldSet {
 		must(!c.deaf, "a maximum hold %s", listening)
-		must(w.hold != nil || c.retry != nil, "a maximum hold needs a Waiter with HoldUntil, or WithRetry: not a %T", w.is)
+		must(w.Hold != nil || c.retry != nil, "a maximum hold needs a Waiter with HoldUntil, or WithRetry: not a %T", w.Is)
 	}
 	if c.floor > 0 {
 		must(!c.deaf, "an adaptive rate %s", listening)
-		must(w.scale != nil, "an adaptive rate needs a Waiter with Scale: not a %T", w.is)
-		if w.canScale != nil {
-			err := w.canScale()
-			must(err == nil, "an adaptive rate needs a Waiter that can scale: %v", err)
-		}
+		must(w.Scale != nil, "an adaptive rate needs a Waiter with Scale: not a %T", w.Is)
+		must(w.CanScale != nil, "an adaptive rate needs a KeyedWaiter with CanScale: not a %T", w.Is)
+		err := w.CanScale()
+		must(err == nil, "an adaptive rate needs a Waiter that can scale: %v", err)
 	}
 	if c.retry != nil && c.retry.Resend429 {
 		must(!c.deaf, "Resend429 %s", listening)
 	}
 	if c.retry != nil && c.retry.KeepPlace {
-		must(w.withArrival != nil, "KeepPlace needs a Waiter with WithArrival: not a %T", w.is)
+		must(w.WithArrival != nil, "KeepPlace needs a Waiter with WithArrival: not a %T", w.Is)
+	}
+	if c.settle != nil {
+		must(w.Depart != nil, "to settle needs a Waiter with DepartN and CanSettle: not a %T", w.Is)
+		err := w.CanSettle()
+		must(err == nil, "to settle needs a Waiter that can: %v", err)
+	}
+	if c.limits != nil {
+		must(!c.deaf, "a function for limits %s", listening)
 	}
 	if c.maxInFlight > 0 {
-		must(w.setMaxInFlight != nil, "a bound in flight needs a Waiter with Acquire and Release: not a %T", w.is)
-		err := w.setMaxInFlight(int(c.maxInFlight))
+		must(w.SetMaxInFlight != nil, "a bound in flight needs a Waiter with Acquire and Release: not a %T", w.Is)
+		err := w.SetMaxInFlight(int(c.maxInFlight))
 		must(err == nil, "in flight: %v", err)
 	}
 }

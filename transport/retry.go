@@ -6,8 +6,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"net/http"
-	"sync"
 	"time"
+
+	"github.com/sluice-go/sluice/transport/internal/engine"
 )
 
 // Retry is a policy for sending again what was refused, or what could not be sent. Only
@@ -66,17 +67,17 @@ func WithRetry(r Retry) Option {
 // retryWhile sends a request again until its answer is no refusal, or it must not be
 // sent any more. It returns the last answer.
 func (t *Transport) retryWhile(req *http.Request, p *passage, resp *http.Response, err error) (*http.Response, error) {
-	t.budget.deposit(p.key)
+	t.engine.Budget.Deposit(p.Key)
 	done := false
 	defer func() { // a Waiter, or a function of the user's, may panic
 		if !done {
 			discard(resp)
 		}
 	}()
-	for sent := 1; sent < t.retry.Attempts && t.mayResend(req, p, resp, err) && t.budget.withdraw(p.key); sent++ {
+	for sent := 1; sent < t.retry.Attempts && t.mayResend(req, p, resp, err) && t.engine.Budget.Withdraw(p.Key); sent++ {
 		again, ok := t.prepare(req, p, &resp, sent)
 		if !ok {
-			t.budget.refund(p.key)
+			t.engine.Budget.Refund(p.Key)
 			break
 		}
 		resp, err = t.resend(req, again, p, resp, err)
@@ -103,14 +104,14 @@ func (t *Transport) mayResend(req *http.Request, p *passage, resp *http.Response
 	if req.Header.Get("Idempotency-Key") != "" {
 		return true
 	}
-	unprocessed := p.verdict.Unprocessed || t.retry.Resend429 && resp != nil && resp.StatusCode == http.StatusTooManyRequests
+	unprocessed := p.Verdict.Unprocessed || t.retry.Resend429 && resp != nil && resp.StatusCode == http.StatusTooManyRequests
 	return resp != nil && unprocessed
 }
 
 // refusedForNow reports whether an answer is a refusal that may be over in time. The body
 // may have to tell, and is awaited for no longer than it would be read ahead anyway.
 func (t *Transport) refusedForNow(ctx context.Context, p *passage) bool {
-	refused := func() bool { return p.verdict.Refused && !p.verdict.Capped && !p.verdict.Final }
+	refused := func() bool { return p.Verdict.Refused && !p.Verdict.Capped && !p.Verdict.Final }
 	if !refused() || t.outOfTime(ctx, p, time.Time{}) {
 		return false
 	}
@@ -151,10 +152,10 @@ func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != htt
 func (t *Transport) prepare(req *http.Request, p *passage, resp **http.Response, sent int) (again *http.Request, ok bool) {
 	var until time.Time
 	switch {
-	case *resp == nil || p.alone: // nothing of its key waits for it, so it waits by itself
-		until = time.Now().Add(backoff(sent))
-	case t.waiter.hold == nil:
-		until = p.until // nothing else keeps it back
+	case *resp == nil || p.Alone: // nothing of its key waits for it, so it waits by itself
+		until = time.Now().Add(engine.Backoff(sent))
+	case t.engine.Hold == nil:
+		until = p.Until // nothing else keeps it back
 	}
 	ctx := req.Context()
 	if t.outOfTime(ctx, p, until) {
@@ -164,7 +165,7 @@ func (t *Transport) prepare(req *http.Request, p *passage, resp **http.Response,
 		*resp = setAside(ctx, req, *resp)
 	}
 	if t.retry.KeepPlace {
-		ctx = t.waiter.withArrival(ctx, p.arrived)
+		ctx = t.engine.WithArrival(ctx, p.arrived)
 	}
 	again = req.WithContext(ctx) // a copy: the request is the caller's
 	if hasBody(req) {
@@ -179,13 +180,12 @@ func (t *Transport) prepare(req *http.Request, p *passage, resp **http.Response,
 			}
 		}()
 	}
-	t.freePlace(p) // nothing of it is in flight while it waits
+	t.engine.Free(&p.Call) // nothing of it is in flight while it waits
 	err := t.wait(again, p, func(ctx context.Context) error {
 		if err := sleepUntil(ctx, until); err != nil {
 			return err
 		}
-		p.insists = false
-		return t.turn(ctx, p)
+		return t.engine.Wait(ctx, &p.Call)
 	})
 	return again, err == nil
 }
@@ -194,11 +194,11 @@ func (t *Transport) prepare(req *http.Request, p *passage, resp **http.Response,
 // before it would be given up, as far as is known. Its answer must not wait for anything.
 func (t *Transport) outOfTime(ctx context.Context, p *passage, then time.Time) bool {
 	now := time.Now()
-	if !p.alone && p.until.After(then) {
-		then = p.until
+	if !p.Alone && p.Until.After(then) {
+		then = p.Until
 	}
-	if t.waiter.delay != nil {
-		if due := now.Add(t.waiter.delay(p.key)); due.After(then) {
+	if t.engine.Delay != nil {
+		if due := now.Add(t.engine.Delay(p.Key)); due.After(then) {
 			then = due
 		}
 	}
@@ -230,7 +230,7 @@ func setAside(ctx context.Context, req *http.Request, resp *http.Response) *http
 // resend gives up the answer that there was for another one. If there is none, as the
 // request was refused below and has not left again, the caller gets what there was.
 func (t *Transport) resend(req, again *http.Request, p *passage, resp *http.Response, err error) (*http.Response, error) {
-	e := Event{Key: p.key, Cost: p.cost, Err: err}
+	e := Event{Key: p.Key, Cost: p.Cost, Err: err}
 	if resp != nil {
 		e.Status = resp.StatusCode
 	}
@@ -275,65 +275,5 @@ func sleepUntil(ctx context.Context, then time.Time) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	}
-}
-
-// A budget bounds the retries of each key to a share of its first attempts.
-type budget struct {
-	share float64
-	saved float64 // what a key begins with, and has at most
-
-	mu   sync.Mutex
-	keys map[string]float64 // what may be spent, of those that have spent; guarded by mu
-}
-
-const (
-	maxSaved   = 10
-	maxBudgets = 10_000 // keys at a time
-)
-
-func (b *budget) deposit(key string) { b.add(key, b.share) }
-
-// refund takes back a withdrawal: the retry was not sent.
-func (b *budget) refund(key string) { b.add(key, 1) }
-
-func (b *budget) add(key string, amount float64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	saved, spent := b.keys[key]
-	switch {
-	case !spent:
-	case saved+amount >= b.saved:
-		delete(b.keys, key)
-	default:
-		b.keys[key] = saved + amount
-	}
-}
-
-func (b *budget) withdraw(key string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	saved, spent := b.keys[key]
-	if !spent {
-		saved = b.saved
-		b.makeRoomLocked()
-	}
-	if saved < 1 {
-		return false
-	}
-	b.keys[key] = saved - 1
-	return true
-}
-
-// makeRoomLocked forgets what one key has spent, whichever, if there are too many of them.
-func (b *budget) makeRoomLocked() {
-	if b.keys == nil {
-		b.keys = make(map[string]float64)
-	}
-	for key := range b.keys {
-		if len(b.keys) < maxBudgets {
-			return
-		}
-		delete(b.keys, key)
 	}
 }

@@ -3,6 +3,8 @@ package transport
 import (
 	"context"
 	"time"
+
+	"github.com/sluice-go/sluice/transport/internal/engine"
 )
 
 // A Trace is a set of functions that are called at what happens to a request before it is
@@ -23,7 +25,8 @@ type Trace struct {
 	Granted func(Event)
 	// Refused: the request is not sent, or is not sent again, because of Err.
 	Refused func(Event)
-	// Held: the partner has answered with a refusal, and the key is held until Until.
+	// Held: the partner has answered with a refusal, or that nothing remains, and the key is
+	// held until Until.
 	Held func(Event)
 	// ExtraAttempt: net/http sends the request once more by itself, which is charged. It
 	// joins no line, so nothing else is told of it.
@@ -45,8 +48,9 @@ type Event struct {
 // perCall is what a context says about its requests. It is one value, so that a request
 // has to search its context once.
 type perCall struct {
-	cost  *int64
-	trace *Trace
+	cost     *int64
+	trace    *Trace
+	settling *engine.Settling
 }
 
 type perCallKey struct{}
@@ -65,6 +69,9 @@ func (p perCall) in(ctx context.Context) context.Context {
 		}
 		if p.trace == nil {
 			p.trace = before.trace
+		}
+		if p.settling == nil {
+			p.settling = before.settling
 		}
 	}
 	return context.WithValue(ctx, perCallKey{}, &p)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"github.com/sluice-go/sluice/transport/internal/engine"
 )
 
 // Transport is an [http.RoundTripper] that lets each request wait its turn before
@@ -26,11 +28,9 @@ type Transport struct {
 	base   http.RoundTripper
 	key    func(*http.Request) string
 	keyed  bool
-	waiter waiter
+	engine engine.Engine
 	simple bool            // a request can leave by LeaveNow, and has nothing to be asked about
 	counts *attemptCounter // nil: there is no way to charge
-	memory refusals
-	budget budget
 	config
 }
 
@@ -47,7 +47,7 @@ func New(base http.RoundTripper, w Waiter, opts ...Option) *Transport {
 	if w == nil {
 		panic("transport: New called with a nil Waiter")
 	}
-	return newTransport(base, func(*http.Request) string { return "" }, false, waiterOf(w), opts)
+	return newTransport(base, func(*http.Request) string { return "" }, false, engine.Of(w), opts)
 }
 
 // NewKeyed returns a Transport that sends requests through base when g says so for their
@@ -64,25 +64,26 @@ func NewKeyed(base http.RoundTripper, key func(*http.Request) string, g KeyedWai
 	if key == nil {
 		key = func(req *http.Request) string { return HostKey(req.URL) }
 	}
-	return newTransport(base, key, true, waiterOfKeyed(g), opts)
+	return newTransport(base, key, true, engine.OfKeyed(g), opts)
 }
 
-func newTransport(base http.RoundTripper, key func(*http.Request) string, keyed bool, w waiter, opts []Option) *Transport {
+func newTransport(base http.RoundTripper, key func(*http.Request) string, keyed bool, w engine.Waiter, opts []Option) *Transport {
 	if base == nil {
 		base = http.DefaultTransport
 		must(base != nil, "no base: http.DefaultTransport is %v", base)
 	}
-	t := &Transport{base: base, key: key, keyed: keyed, waiter: w, config: config{maxHold: defaultMaxHold}}
+	t := &Transport{base: base, key: key, keyed: keyed, config: config{maxHold: defaultMaxHold}}
 	for _, opt := range opts {
 		opt(&t.config)
 	}
-	t.config.fit(w)
-	if w.charge != nil {
+	t.config.fit(&w)
+	t.engine.Waiter, t.engine.MaxHold, t.engine.Floor = w, t.maxHold, t.floor
+	if w.Charge != nil {
 		t.counts = newAttemptCounter(base)
 	}
-	t.simple = w.leaveNow != nil && !keyed && t.cost == nil
+	t.simple = w.LeaveNow != nil && !keyed && t.cost == nil && t.settle == nil
 	if t.retry != nil {
-		t.budget.share, t.budget.saved = t.retry.Budget, maxSaved
+		t.engine.Budget.Share = t.retry.Budget
 	}
 	return t
 }
@@ -99,7 +100,7 @@ func newTransport(base http.RoundTripper, key func(*http.Request) string, keyed 
 // the base.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	p := passage{sent: req.Response != nil} // behind a redirect
-	defer t.freePlace(&p)                   // if the base, or a function of the user's, panics
+	defer t.engine.Free(&p.Call)            // if the base, or a function of the user's, panics
 	if t.retry != nil && t.retry.KeepPlace {
 		p.arrived = time.Now()
 	}
@@ -144,29 +145,23 @@ func (t *Transport) exchange(req *http.Request, p *passage) (*http.Response, err
 
 // A passage is one request on its way.
 type passage struct {
-	key     string
-	cost    int64
+	engine.Call
 	trace   *Trace
 	arrived time.Time // if what is sent again keeps its place
 	sent    bool      // something of the call has left: a hop or an attempt before this one
-	placed  bool      // it has a place among those in flight that is not yet left to its answer
-	known   int64     // how many refusals were known when it was sent
-	finding           // of the latest answer
-	hearing *hearing  // what the body of that answer says is not known yet
-	insists bool      // it has been sent back once, as its key was held
-	trial   *trial    // that it is, or nil
+	hearing *hearing  // what the body of the latest answer says is not known yet
 }
 
 // follow takes what the context of the request says, and reports whether that includes
 // the cost.
 func (p *passage) follow(call *perCall) (priced bool) {
-	p.cost = 1
+	p.Cost = 1
 	if call == nil {
 		return false
 	}
-	p.trace = call.trace
+	p.trace, p.Later = call.trace, call.settling
 	if call.cost != nil {
-		p.cost = *call.cost
+		p.Cost = *call.cost
 	}
 	return call.cost != nil
 }
@@ -177,22 +172,15 @@ var errNoURL = errors.New("request has no URL")
 // no function of the user's has to be asked. Whatever else it finds is left to admit.
 func (t *Transport) pass(req *http.Request, p *passage) bool {
 	ctx := req.Context()
-	if !t.simple || !t.memory.empty() || ctx.Err() != nil || req.URL == nil || t.places("") {
+	if !t.simple || !t.engine.Idle() || ctx.Err() != nil || req.URL == nil {
 		return false
 	}
-	p.known = t.memory.known() // before it leaves: it knows of nothing that comes after
 	p.follow(perCallOf(ctx))
-	if !t.leavesNow(p) {
+	if p.Later != nil || !t.engine.LeaveNow(&p.Call) {
 		return false
 	}
 	t.leftAtOnce(p)
 	return true
-}
-
-// leavesNow asks the Waiter, if it can tell at once. What costs nothing, or less, must get
-// its refusal: a Waiter might take it for capacity handed back.
-func (t *Transport) leavesNow(p *passage) bool {
-	return t.waiter.leaveNow != nil && p.cost >= 1 && int64(int(p.cost)) == p.cost && t.waiter.leaveNow(p.key, int(p.cost))
 }
 
 // admit is for all that pass is not for.
@@ -209,17 +197,17 @@ func (t *Transport) admit(req *http.Request, p *passage) error {
 		return &Error{Reason: errNoURL, Sent: p.sent}
 	}
 
-	p.key = t.key(req)
+	p.Key = t.key(req)
 	if !p.follow(perCallOf(ctx)) && t.cost != nil {
-		p.cost = t.cost(req)
+		p.Cost = t.cost(req)
 	}
-	p.known = t.memory.known()
-	if !t.places(p.key) && t.leavesNow(p) && (t.memory.empty() || t.ready(p) == nil) {
+	p.Settles = t.engine.Depart != nil && (t.settle != nil || p.Later != nil)
+	if t.engine.LeaveNow(&p.Call) {
 		t.leftAtOnce(p)
 		return nil
 	}
-	if err := t.wait(req, p, func(ctx context.Context) error { return t.turn(ctx, p) }); err != nil {
-		t.forget(time.Now())
+	if err := t.wait(req, p, func(ctx context.Context) error { return t.engine.Wait(ctx, &p.Call) }); err != nil {
+		t.engine.Forget(time.Now())
 		return err
 	}
 	return nil
@@ -232,11 +220,11 @@ func (t *Transport) wait(req *http.Request, p *passage, line func(context.Contex
 	answered := false
 	defer func() {
 		if !answered { // a Waiter, or a function of a Trace, has panicked
-			t.tell(p.trace, refused, Event{Key: p.key, Cost: p.cost, Waited: time.Since(arrived), Err: errPanicked})
+			t.tell(p.trace, refused, Event{Key: p.Key, Cost: p.Cost, Waited: time.Since(arrived), Err: errPanicked})
 		}
 	}()
-	t.tell(p.trace, enqueued, Event{Key: p.key, Cost: p.cost})
-	err := t.payable(p.cost)
+	t.tell(p.trace, enqueued, Event{Key: p.Key, Cost: p.Cost})
+	err := t.engine.Payable(p.Cost)
 	if err == nil {
 		err = t.delayed(ctx, arrived, line)
 	}
@@ -248,8 +236,8 @@ func (t *Transport) wait(req *http.Request, p *passage, line func(context.Contex
 	}
 	e := newError(err, t.name(req, p), waited)
 	e.Sent = p.sent
-	t.blame(e, p.key, ctx.Err() != nil)
-	t.tell(p.trace, refused, Event{Key: p.key, Cost: p.cost, Waited: waited, Err: e})
+	t.blame(e, p.Key, ctx.Err() != nil)
+	t.tell(p.trace, refused, Event{Key: p.Key, Cost: p.Cost, Waited: waited, Err: e})
 	return e
 }
 
@@ -258,7 +246,7 @@ var errPanicked = errors.New("transport: the wait has ended in a panic")
 // granted is called when a request may be sent.
 func (t *Transport) granted(p *passage, waited time.Duration) {
 	if p.trace != nil || t.hooks != nil {
-		t.tell(p.trace, granted, Event{Key: p.key, Cost: p.cost, Waited: waited})
+		t.tell(p.trace, granted, Event{Key: p.Key, Cost: p.Cost, Waited: waited})
 	}
 }
 
@@ -268,46 +256,7 @@ func (t *Transport) leftAtOnce(p *passage) {
 		return
 	}
 	defer t.granted(p, 0) // even if the function that is told before panics
-	t.tell(p.trace, enqueued, Event{Key: p.key, Cost: p.cost})
-}
-
-// turn waits until the request may be sent, as far as the Waiter and the partner are
-// concerned.
-func (t *Transport) turn(ctx context.Context, p *passage) error {
-	for {
-		if !t.memory.empty() {
-			if err := t.owes(p); err != nil {
-				return err
-			}
-		}
-		if err := t.waitUnits(ctx, p); err != nil {
-			return err
-		}
-		p.known = t.memory.known()
-		if t.memory.empty() {
-			return nil
-		}
-		inTheWay := t.ready(p)
-		if inTheWay == nil {
-			return nil
-		}
-		t.freePlace(p)
-		if err := inTheWay(ctx); err != nil {
-			return err
-		}
-	}
-}
-
-func (t *Transport) waitUnits(ctx context.Context, p *passage) error {
-	switch {
-	case t.places(p.key):
-		err := t.waiter.acquire(ctx, p.key, int(p.cost)) // payable has made sure that it fits
-		p.placed = err == nil
-		return err
-	case p.cost == 1:
-		return t.waiter.wait(ctx, p.key)
-	}
-	return t.waiter.waitN(ctx, p.key, int(p.cost))
+	t.tell(p.trace, enqueued, Event{Key: p.Key, Cost: p.Cost})
 }
 
 // send hands an admitted request to the base and listens to the answer.
@@ -316,12 +265,7 @@ func (t *Transport) send(req *http.Request, p *passage) (*http.Response, error) 
 	if t.counts != nil && t.counts.wanted() {
 		counted, count = t.traced(req, p)
 	}
-	if p.trial != nil {
-		defer func() { // also if it ends in an error or a panic
-			t.endTrial(p.key, p.trial)
-			p.trial = nil
-		}()
-	}
+	defer t.engine.Tried(&p.Call) // also if it ends in an error or a panic
 	resp, err := t.base.RoundTrip(counted)
 	if resp != nil && resp.Request == counted {
 		resp.Request = req // the caller knows no other
@@ -334,8 +278,9 @@ func (t *Transport) send(req *http.Request, p *passage) (*http.Response, error) 
 		}
 	}()
 	if count != nil {
-		t.settle(count, p, resp != nil)
+		t.counted(count, p, resp != nil)
 	}
+	t.settleBy(p, resp)
 	t.listen(req.Context(), p, &resp)
 	heard = true
 	return resp, err
@@ -351,7 +296,7 @@ func discard(resp *http.Response) {
 // name is what errors call the partner.
 func (t *Transport) name(req *http.Request, p *passage) string {
 	if t.keyed {
-		return p.key
+		return p.Key
 	}
 	return HostKey(req.URL)
 }

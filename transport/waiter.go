@@ -10,8 +10,9 @@ import (
 // Wait blocks until one unit may leave and returns nil, or returns why it may not.
 // It must be safe for concurrent use and must return when ctx ends.
 //
-// A Waiter may say more: it is a [CostWaiter], [Leaver], [Charger], [Holder], [Scaler],
-// [Predictor], [Places] or [ArrivalKeeper] if it has their methods, and *shaper.Shaper is all of them. All
+// A Waiter may say more: it is a [CostWaiter], [Leaver], [Charger], [Holder], [HoldTeller],
+// [Scaler], [Predictor], [Places], [Settler] or [ArrivalKeeper] if it has their methods, and
+// *shaper.Shaper is all of them. All
 // methods must be safe for concurrent use. Those without a context must not block and must
 // not call back. An option that cannot work without one of them panics when the Transport is
 // made. What a Transport does without being asked is left out if the Waiter cannot:
@@ -19,6 +20,7 @@ import (
 //   - no [CostWaiter]: what costs other than 1 is refused with [ErrCost];
 //   - no [Holder]: a refusal of the partner's holds no request back but those that are sent
 //     again because of [WithRetry]; Held is never told to a [Trace];
+//   - no [HoldTeller]: the Transport remembers what it has told the Holder;
 //   - no [Charger]: what net/http sends again by itself is not charged, and ExtraAttempt is
 //     never told;
 //   - no [Predictor] or [Places]: what cannot leave in time is refused when its time is up,
@@ -75,10 +77,17 @@ type Holder interface {
 	HoldUntil(t time.Time)
 }
 
+// HoldTeller is a [Holder] that tells of holds, whoever has set them. Held reports whether one is
+// in force, and until when, as HoldUntil was told, to the nanosecond: so a Transport knows its
+// own hold from another one, and that a hold was lifted.
+type HoldTeller interface {
+	Held() (until time.Time, held bool)
+}
+
 // Scaler is a Waiter that can run at a part of its rate. Scale sets the part to num/den, which
 // is above 0 and at most 1, of the rate that was agreed; 1/1 is all of it. An error means
-// that nothing has changed. It is what [WithAdaptiveRate] needs. A Scaler that has a rate in
-// some cases only should be a [ScaleChecker] too.
+// that nothing has changed. It is what [WithAdaptiveRate] needs. One that is no [ScaleChecker] is
+// asked for 1/1 when the Transport is made.
 type Scaler interface {
 	Scale(num, den int64) error
 }
@@ -114,6 +123,16 @@ type ArrivalKeeper interface {
 	WithArrival(ctx context.Context, t time.Time) context.Context
 }
 
+// Settler is a [Waiter] for calls whose cost is known afterwards. DepartN is WaitN for one that
+// is charged with cost and returns what says later, once, what it has really cost; after an error
+// of that the call stays as it was charged. If inFlight is true the call takes a place as by
+// Acquire of [Places]. CanSettle returns why that can never work, or nil. It is what [WithSettle]
+// and [Settle] need.
+type Settler interface {
+	DepartN(ctx context.Context, cost int, inFlight bool) (settle func(actual int) error, err error)
+	CanSettle() error
+}
+
 // KeyedCostWaiter is a [CostWaiter] for each key.
 type KeyedCostWaiter interface {
 	WaitN(ctx context.Context, key string, cost int) error
@@ -136,7 +155,22 @@ type KeyedHolder interface {
 	HoldUntil(key string, t time.Time) error
 }
 
-// KeyedScaler is a [Scaler] for each key. It may be a [ScaleChecker].
+// KeyedHoldTeller is a [HoldTeller] for each key. What it tells of a key includes the account's
+// holds, if the keys are under one.
+type KeyedHoldTeller interface {
+	Held(key string) (until time.Time, held bool)
+}
+
+// AccountHolder is a [KeyedHoldTeller] whose keys may be under an account, as those of a
+// *shaper.Group made with shaper.Under are. HoldAccount is HoldUntil for the account, and reports
+// whether there is one: once and for all. HeldAccount tells of the account's holds. A refusal that
+// is about the account (feedback.Verdict.Account) holds that, and otherwise the key.
+type AccountHolder interface {
+	HoldAccount(t time.Time) bool
+	HeldAccount() (until time.Time, held bool)
+}
+
+// KeyedScaler is a [Scaler] for each key. For [WithAdaptiveRate] it must be a [ScaleChecker].
 type KeyedScaler interface {
 	Scale(key string, num, den int64) error
 }
@@ -144,6 +178,12 @@ type KeyedScaler interface {
 // KeyedPredictor is a [Predictor] for each key.
 type KeyedPredictor interface {
 	Delay(key string) time.Duration
+}
+
+// KeyedSettler is a [Settler] for each key.
+type KeyedSettler interface {
+	DepartN(ctx context.Context, key string, cost int, inFlight bool) (settle func(actual int) error, err error)
+	CanSettle() error
 }
 
 // KeyedPlaces is [Places] for each key. SetMaxInFlight sets one bound for all of them.

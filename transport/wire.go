@@ -32,9 +32,9 @@ type attempts struct {
 
 // traced returns req with a trace that counts and charges its attempts.
 func (t *Transport) traced(req *http.Request, p *passage) (*http.Request, *attempts) {
-	key, cost, trace := p.key, p.cost, p.trace
+	key, cost, trace := p.Key, p.Cost, p.trace
 	a := &attempts{url: req.URL, charge: func() {
-		t.waiter.charge(key, int(cost))
+		t.engine.Charge(key, int(cost))
 		t.tell(trace, extraAttempt, Event{Key: key, Cost: cost})
 	}}
 	return req.WithContext(httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{
@@ -72,8 +72,8 @@ func (a *attempts) got(conn net.Conn) bool {
 	return false
 }
 
-// settle is told that a request has ended.
-func (t *Transport) settle(a *attempts, p *passage, answered bool) {
+// counted is told that a request has ended.
+func (t *Transport) counted(a *attempts, p *passage, answered bool) {
 	if answered {
 		t.counts.answered()
 	}

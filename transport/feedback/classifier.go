@@ -24,6 +24,9 @@ type Classifier func(*Answer) Verdict
 // All others are about the one request, 400, 401, 404, 408, 409, 410 and 422 among them:
 // what time they state is the time to send that one again.
 //
+// Of these, if the headers count 0 remaining requests with a reset, the verdict is Spent, by
+// [ReadSpent].
+//
 // The time is that of [Answer.Wait]: Retry-After in any form, or a count of 0 remaining
 // requests with a reset, and on a 429 a reset that has no count. Default never looks at
 // the body and never says Unprocessed.
@@ -41,6 +44,8 @@ func Default(a *Answer) Verdict {
 		if v := refusal(a); v.Stated {
 			return v
 		}
+	case silent:
+		return remaining(a)
 	}
 	return Verdict{}
 }
@@ -49,7 +54,7 @@ func Default(a *Answer) Verdict {
 // what the headers state.
 func refusal(a *Answer) Verdict {
 	wait, capped, ok := a.Wait()
-	return Verdict{Refused: true, Wait: wait, Stated: ok, Capped: capped}
+	return Verdict{Refused: true, Wait: wait, Stated: ok, Capped: capped, Account: ofAccount(a.Header())}
 }
 
 // overload is the verdict on a response that tells of too much load, on the whole partner
@@ -60,21 +65,26 @@ func overload(a *Answer) Verdict {
 	return v
 }
 
-// Any asks the classifiers one after the other; the first that says Refused wins. It
+// Any asks the classifiers one after the other; the first that says Refused wins, or else the
+// first that says Spent. It
 // is for rules of one's own in front of [Default] or of a partner's Classifier: those
 // fall back to Default, so what stands behind them is hardly ever asked. To choose
 // between partners use [ByHost]. A nil classifier is skipped.
 func Any(classifiers ...Classifier) Classifier {
-	return func(a *Answer) Verdict {
+	return func(a *Answer) (spent Verdict) {
 		for _, c := range classifiers {
 			if c == nil {
 				continue
 			}
-			if v := c(a); v.Refused {
+			v := c(a)
+			if v.Refused {
 				return v
 			}
+			if v.Spent && !spent.Spent {
+				spent = v
+			}
 		}
-		return Verdict{}
+		return spent
 	}
 }
 

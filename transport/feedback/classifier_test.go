@@ -2,6 +2,7 @@ package feedback_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ func TestDefault(t *testing.T) {
 		want   feedback.Verdict
 	}{
 		"200":                            {200, nil, notRefused},
-		"200 that used up the budget":    {200, lines("X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 60"), notRefused},
+		"200 that used up the budget":    {200, lines("X-RateLimit-Remaining: 0", "X-RateLimit-Reset: 60"), spent(time.Minute)},
 		"301 with Retry-After":           {301, lines("Retry-After: 60"), notRefused},
 		"400 with Retry-After":           {400, lines("Retry-After: 60"), notRefused},
 		"429":                            {429, nil, refused()},
@@ -73,6 +74,8 @@ func TestStatedTimeByStatus(t *testing.T) {
 			want := notRefused
 			if may {
 				want = refused(wait(time.Minute))
+			} else if strings.Contains(lines[0], "Limit") {
+				want = feedback.Verdict{Spent: true, Stated: true, Wait: time.Minute}
 			}
 			assert.Equal(t, want, feedback.Default(answer(respond(status, "", lines...))), "%d %v", status, lines)
 		}

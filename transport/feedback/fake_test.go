@@ -73,3 +73,10 @@ func final(v *feedback.Verdict) { v.Final = true }
 func capped(v *feedback.Verdict) { v.Wait, v.Stated, v.Capped = hour, true, true }
 
 func unprocessed(v *feedback.Verdict) { v.Unprocessed = true }
+
+func ofAccount(v *feedback.Verdict) { v.Account = true }
+
+// spent is the verdict on an answer after which nothing remains for so long.
+func spent(d time.Duration) feedback.Verdict {
+	return feedback.Verdict{Spent: true, Stated: true, Wait: d}
+}

@@ -89,13 +89,13 @@ func TestPartners(t *testing.T) {
 		cases    []partnerCase
 	}{
 		{"Stripe", feedback.Stripe, []partnerCase{
-			{"limit", respond(429, `{"error":{"code":"rate_limit","type":"invalid_request_error"}}`, "Stripe-Rate-Limited-Reason: global-rate"), refused()},
+			{"limit", respond(429, `{"error":{"code":"rate_limit","type":"invalid_request_error"}}`, "Stripe-Rate-Limited-Reason: global-rate"), refused(ofAccount)},
 			{"limit without reason", respond(429, `{"error":{"code":"rate_limit","type":"invalid_request_error"}}`), refused()},
 			{"lock", respond(429, `{"error":{"code":"lock_timeout","type":"invalid_request_error"}}`, "Stripe-Should-Retry: true"), notRefused},
 			{"lock that is a limit", respond(429, `{"error":{"code":"lock_timeout"}}`, "Stripe-Rate-Limited-Reason: resource-specific"), refused()},
 			{"lock, cut off", respond(429, `{"error":{"code":"lock_timeout"`), refused()},
 			{"limit, final", respond(429, `{"error":{"code":"rate_limit"}}`, "Stripe-Should-Retry: false"), refused(final)},
-			{"limit with reason, final", respond(429, `{}`, "Stripe-Rate-Limited-Reason: global-rate", "Stripe-Should-Retry: false"), refused(final)},
+			{"limit with reason, final", respond(429, `{}`, "Stripe-Rate-Limited-Reason: global-rate", "Stripe-Should-Retry: false"), refused(ofAccount, final)},
 			{"limit, not final", respond(429, `{}`, "Stripe-Should-Retry: true"), refused()},
 			{"unavailable, final", respond(503, ``, "Stripe-Should-Retry: false"), refused(trouble, final)},
 			{"lock, final", respond(429, `{"error":{"code":"lock_timeout"}}`, "Stripe-Should-Retry: false"), feedback.Verdict{Final: true}},
@@ -199,7 +199,7 @@ func TestPartners(t *testing.T) {
 			{"GraphQL", to("https://api.github.com/graphql", respond(200, `{"errors":[{"type":"RATE_LIMITED","message":"API rate limit exceeded"}]}`, json, "x-ratelimit-remaining: 0", "x-ratelimit-reset: 1700000060")), refused(wait(60 * s))},
 			{"GraphQL, secondary", to("https://api.github.com/graphql", respond(200, `{"errors":[{"message":"You have exceeded a secondary rate limit"}]}`, json)), refused(atLeast(60 * s))},
 			{"GraphQL, another error", to("https://api.github.com/graphql", respond(200, `{"errors":[{"type":"NOT_FOUND"}]}`, json, "x-ratelimit-remaining: 0")), notRefused},
-			{"GraphQL, last of the budget", to("https://api.github.com/graphql", respond(200, `{"data":{}}`, json, "x-ratelimit-remaining: 0", "x-ratelimit-reset: 1700000060")), notRefused},
+			{"GraphQL, last of the budget", to("https://api.github.com/graphql", respond(200, `{"data":{}}`, json, "x-ratelimit-remaining: 0", "x-ratelimit-reset: 1700000060")), spent(60 * s)},
 			{"REST with such a body", to("https://api.github.com/repos", respond(200, `{"errors":[{"type":"RATE_LIMITED"}]}`, json)), notRefused},
 		}},
 		{"Shopify", feedback.Shopify, []partnerCase{

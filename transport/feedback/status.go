@@ -49,5 +49,5 @@ func wordOf(status int) word {
 }
 
 // MayRefuse reports whether [Default] ever takes an answer with this status for a
-// refusal. It needs no look at the headers of any other.
+// refusal. Of any other it needs no more than what remains; see [Counts].
 func MayRefuse(status int) bool { return wordOf(status) != silent }

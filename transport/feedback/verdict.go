@@ -7,6 +7,12 @@ import "time"
 type Verdict struct {
 	// Refused reports that the partner turned the request away because of a limit.
 	Refused bool
+	// Spent reports that the request was not turned away, and that nothing remains: the next
+	// one would be. Wait tells when that is over, if it is Stated.
+	Spent bool
+	// Account reports that the limit is that of the whole account, not of the key that the
+	// request is for.
+	Account bool
 	// Wait is how long to stay away, counted from the moment at which the response
 	// was received. It is in [0, max] and means something only if Stated.
 	Wait time.Duration

@@ -1,4 +1,4 @@
-package transport
+package engine
 
 import "time"
 
@@ -7,18 +7,18 @@ import "time"
 // slow around where it refused last, and ever faster beyond, where its limit must have
 // changed.
 type adaptive struct {
-	share   int64 // in parts of wholeShare; 0 counts as all
+	share   int64 // in parts of Whole; 0 counts as all
 	refused int64 // the share that was refused last, as far as can be told
 	changed time.Time
 }
 
 const (
-	wholeShare = 10_000
+	Whole = 10_000
 
 	// Parts of the whole that the share grows by in a second.
-	growFast   = wholeShare / 20
-	growSlow   = wholeShare / 1000
-	growBeyond = wholeShare / 10
+	growFast   = Whole / 20
+	growSlow   = Whole / 1000
+	growBeyond = Whole / 10
 
 	// Around what was refused last, in percent of it, the share grows slowly: each time that
 	// it gets there costs a hold.
@@ -31,11 +31,11 @@ const (
 	longestGrowth = time.Second
 )
 
-func (a *adaptive) reduced() bool { return a.share != 0 && a.share != wholeShare }
+func (a *adaptive) reduced() bool { return a.share != 0 && a.share != Whole }
 
 func (a *adaptive) cut(now time.Time, floor int64) {
 	if a.share == 0 {
-		a.share = wholeShare
+		a.share = Whole
 	}
 	// A partner counts over a while, so what it refuses is what the share was before.
 	a.refused = max(a.share-a.speed(), a.share*8/10)
@@ -69,8 +69,9 @@ func (a *adaptive) grow(now time.Time) bool {
 	grown := speed * int64(since) / int64(time.Second)
 	// The time that makes no whole part yet is left for the next call.
 	a.changed = a.changed.Add(time.Duration(grown * int64(time.Second) / speed))
-	a.share = min(a.share+grown, wholeShare)
+	a.share = min(a.share+grown, Whole)
 	return grown > 0
 }
 
-func (t *Transport) adapts() bool { return t.floor > 0 && t.waiter.scale != nil }
+// adapts reports whether rates are cut. Whether Scale can work is asked before, by CanScale.
+func (e *Engine) adapts() bool { return e.Floor > 0 && e.Scale != nil }

@@ -1,4 +1,4 @@
-package transport
+package engine
 
 // trouble tells a partner that is in trouble from one of which a single resource is, by
 // refusals that name neither a limit nor a time (feedback.Verdict.Trouble) and by the

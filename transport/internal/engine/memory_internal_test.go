@@ -1,7 +1,8 @@
-package transport
+package engine
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"time"
 	"unsafe"
@@ -24,25 +25,41 @@ func TestRefusalsAreForgottenByElapsedTime(t *testing.T) {
 	for name, by := range map[string]time.Duration{"right": 0, "back": 24 * time.Hour, "ahead": -24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			// Not in a bubble, whose times have no reading but that of the clock. Nothing waits.
-			tr := New(nil, ready{})
+			e := Engine{Waiter: Of(ready{}), MaxHold: time.Hour}
 			start := time.Now()
 			require.Equal(t, time.Minute, setBack(start, by).Add(time.Minute).Sub(start))
 			refuse := func(key string, now time.Time) {
-				p := &passage{key: key, finding: finding{verdict: feedback.Verdict{Refused: true, Stated: true, Wait: time.Second}}}
-				tr.refuse(p, 429, now)
+				verdict := feedback.Verdict{Refused: true, Stated: true, Wait: time.Second}
+				e.Answered(&Call{Key: key}, Answer{Verdict: verdict, Status: 429, Received: now})
 			}
 			refuse("a", start)
 			refuse("b", start)
 			later := setBack(start.Add(forgetAfter+time.Second), by)
 			refuse("c", setBack(start.Add(forgetAfter+time.Second-1), by))
-			require.EqualValues(t, 3, tr.memory.size.Load(), "their hold has ended a second after the start")
+			require.EqualValues(t, 3, e.memory.size.Load(), "their hold has ended a second after the start")
 			refuse("c", later)
-			require.EqualValues(t, 3, tr.memory.size.Load(), "it is looked now and then")
+			require.EqualValues(t, 3, e.memory.size.Load(), "it is looked now and then")
 			refuse("c", later.Add(forgetEvery))
-			require.EqualValues(t, 1, tr.memory.size.Load())
-			require.Nil(t, tr.memory.get("a"))
+			require.EqualValues(t, 1, e.memory.size.Load())
+			require.Nil(t, e.memory.get("a"))
 		})
 	}
+}
+
+// Keys that were refused are bounded, and those whose hold is long over make room.
+func TestRefusedKeysAreBounded(t *testing.T) {
+	e := Engine{Waiter: Of(ready{}), MaxHold: time.Hour}
+	now := time.Now()
+	refuse := func(key string, at time.Time) {
+		verdict := feedback.Verdict{Refused: true, Stated: true, Wait: time.Second}
+		e.Answered(&Call{Key: key}, Answer{Verdict: verdict, Status: 429, Received: at})
+	}
+	for i := range maxKeys + 10 {
+		refuse(strconv.Itoa(i), now)
+	}
+	require.EqualValues(t, maxKeys, e.memory.size.Load())
+	refuse("late", now.Add(forgetAfter+2*time.Second))
+	require.EqualValues(t, 1, e.memory.size.Load())
 }
 
 type ready struct{}

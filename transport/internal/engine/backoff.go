@@ -1,4 +1,4 @@
-package transport
+package engine
 
 import (
 	"math/rand/v2"
@@ -10,11 +10,11 @@ const (
 	maxBackoff   = time.Minute
 )
 
-// backoff returns how long to stay away after the n-th refusal in a row that states no
+// Backoff returns how long to stay away after the n-th refusal in a row that states no
 // time: 1 s, doubled each time, up to a minute. Up to a quarter comes on top, or off at
 // the top, so that processes which were refused together do not come back together,
 // however often that happens.
-func backoff(n int) time.Duration {
+func Backoff(n int) time.Duration {
 	if n >= 7 {
 		return maxBackoff - jitter(maxBackoff)
 	}
