@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/internal/reason"
+	"github.com/sluice-go/sluice/transport/internal/engine"
 )
 
 // ErrMaxDelay is the reason for refusing a request that would wait, or has waited, longer
@@ -25,8 +26,8 @@ func (e *delayError) Error() string            { return fmt.Sprintf("%v of %v", 
 func (e *delayError) Is(target error) bool     { return errors.Is(ErrMaxDelay, target) }
 func (e *delayError) Label() string            { return reason.Label(ErrMaxDelay) }
 func (e *delayError) Timeout() bool            { return true }
-func (e *delayError) WouldWait() time.Duration { return wouldWait(e.reason) }
-func (e *delayError) HeldUntil() time.Time     { return heldUntil(e.reason) }
+func (e *delayError) WouldWait() time.Duration { return engine.WouldWait(e.reason) }
+func (e *delayError) HeldUntil() time.Time     { return engine.HeldUntil(e.reason) }
 
 // delayed calls wait with a context that ends when a request which has arrived then has
 // waited for too long: for longer than the bound, as what leaves at the instant of a deadline

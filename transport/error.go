@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/internal/reason"
+	"github.com/sluice-go/sluice/transport/internal/engine"
 )
 
 // ErrNotSent matches, by [errors.Is], an [*Error] of a call of which nothing has left the
@@ -61,46 +62,10 @@ var _ net.Error = (*Error)(nil)
 // newError describes the Waiter's refusal of a request that waited for it.
 func newError(reason error, key string, waited time.Duration) *Error {
 	e := &Error{Reason: reason, Key: key, Waited: waited}
-	if wait := wouldWait(reason); wait > 0 {
-		e.Wait = wait
-		e.RetryAt = time.Now().Add(wait)
+	if e.Wait = engine.WouldWait(reason); e.Wait > 0 {
+		e.RetryAt = time.Now().Add(e.Wait)
 	}
-	e.HeldUntil = heldUntil(reason)
 	return e
-}
-
-// wouldWait returns the wait that a Waiter has predicted, and 0 if it is unknown.
-func wouldWait(reason error) time.Duration {
-	var predicted interface{ WouldWait() time.Duration }
-	if errors.As(reason, &predicted) && predicted.WouldWait() > 1 {
-		return predicted.WouldWait()
-	}
-	return 0
-}
-
-func heldUntil(reason error) time.Time {
-	var held interface{ HeldUntil() time.Time }
-	if errors.As(reason, &held) {
-		return held.HeldUntil()
-	}
-	return time.Time{}
-}
-
-// blame completes an error with what is known about the partner's hold, if one is in
-// force. A request whose time was up may have waited for something else than the Waiter,
-// or for one that does not tell.
-func (t *Transport) blame(e *Error, key string, ended bool) {
-	if t.engine.Hold == nil {
-		return
-	}
-	until, status := t.engine.HeldBy(key)
-	if status == 0 || e.HeldUntil.IsZero() && !ended && !e.Timeout() {
-		return
-	}
-	e.Status = status
-	if e.HeldUntil.IsZero() {
-		e.HeldUntil = until
-	}
 }
 
 // A teller is an error that tells the wait and the hold in its text, and can be told

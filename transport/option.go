@@ -20,7 +20,7 @@ type config struct {
 	maxHold     time.Duration
 	maxHoldSet  bool
 	maxDelay    time.Duration // 0: none
-	maxInFlight int64         // 0: no bound
+	maxInFlight int           // 0: no bound
 	floor       int64         // of the adaptive rate, in parts of engine.Whole; 0: not adaptive
 	settle      func(*http.Response) (cost int64, known bool)
 	limits      func(key string, l feedback.Limit)
@@ -76,7 +76,7 @@ func WithMaxDelay(d time.Duration) Option {
 func WithMaxInFlight(n int) Option {
 	return func(c *config) {
 		must(n > 0, "%d in flight: must be at least 1", n)
-		c.maxInFlight = int64(n)
+		c.maxInFlight = n
 	}
 }
 
@@ -99,19 +99,12 @@ func WithHooks(h *Trace) Option { return func(c *config) { c.hooks = h } }
 // fit has the Waiter do what the options need, and panics if it cannot.
 func (c *config) fit(w *engine.Waiter) {
 	listening := "is about answers: none is looked at with WithClassifier(nil)"
-	if c.cost != nil {
-		must(w.WaitN != nil, "a cost needs a Waiter with WaitN: not a %T", w.Is)
-	}
 	if c.maxHoldSet {
 		must(!c.deaf, "a maximum hold %s", listening)
 		must(w.Hold != nil || c.retry != nil, "a maximum hold needs a Waiter with HoldUntil, or WithRetry: not a %T", w.Is)
 	}
 	if c.floor > 0 {
 		must(!c.deaf, "an adaptive rate %s", listening)
-		must(w.Scale != nil, "an adaptive rate needs a Waiter with Scale: not a %T", w.Is)
-		must(w.CanScale != nil, "an adaptive rate needs a KeyedWaiter with CanScale: not a %T", w.Is)
-		err := w.CanScale()
-		must(err == nil, "an adaptive rate needs a Waiter that can scale: %v", err)
 	}
 	if c.retry != nil && c.retry.Resend429 {
 		must(!c.deaf, "Resend429 %s", listening)
@@ -119,19 +112,11 @@ func (c *config) fit(w *engine.Waiter) {
 	if c.retry != nil && c.retry.KeepPlace {
 		must(w.WithArrival != nil, "KeepPlace needs a Waiter with WithArrival: not a %T", w.Is)
 	}
-	if c.settle != nil {
-		must(w.Depart != nil, "to settle needs a Waiter with DepartN and CanSettle: not a %T", w.Is)
-		err := w.CanSettle()
-		must(err == nil, "to settle needs a Waiter that can: %v", err)
-	}
 	if c.limits != nil {
 		must(!c.deaf, "a function for limits %s", listening)
 	}
-	if c.maxInFlight > 0 {
-		must(w.SetMaxInFlight != nil, "a bound in flight needs a Waiter with Acquire and Release: not a %T", w.Is)
-		err := w.SetMaxInFlight(int(c.maxInFlight))
-		must(err == nil, "in flight: %v", err)
-	}
+	err := w.Meets(engine.Needs{Cost: c.cost != nil, Adaptive: c.floor > 0, Settle: c.settle != nil, InFlight: c.maxInFlight})
+	must(err == nil, "%v", err)
 }
 
 func must(ok bool, format string, value any) {

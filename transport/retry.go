@@ -7,8 +7,6 @@ import (
 	"errors"
 	"net/http"
 	"time"
-
-	"github.com/sluice-go/sluice/transport/internal/engine"
 )
 
 // Retry is a policy for sending again what was refused, or what could not be sent. Only
@@ -112,7 +110,7 @@ func (t *Transport) mayResend(req *http.Request, p *passage, resp *http.Response
 // may have to tell, and is awaited for no longer than it would be read ahead anyway.
 func (t *Transport) refusedForNow(ctx context.Context, p *passage) bool {
 	refused := func() bool { return p.Verdict.Refused && !p.Verdict.Capped && !p.Verdict.Final }
-	if !refused() || t.outOfTime(ctx, p, time.Time{}) {
+	if !refused() || t.engine.OutOfTime(ctx, &p.Call, time.Time{}, t.maxDelay) {
 		return false
 	}
 	p.heard(ctx, asideWithin)
@@ -150,15 +148,9 @@ func hasBody(req *http.Request) bool { return req.Body != nil && req.Body != htt
 // prepare waits until the request may be sent again and returns what is sent. It reports
 // false if it is not to be sent; resp, which it may replace, is readable as it was then.
 func (t *Transport) prepare(req *http.Request, p *passage, resp **http.Response, sent int) (again *http.Request, ok bool) {
-	var until time.Time
-	switch {
-	case *resp == nil || p.Alone: // nothing of its key waits for it, so it waits by itself
-		until = time.Now().Add(engine.Backoff(sent))
-	case t.engine.Hold == nil:
-		until = p.Until // nothing else keeps it back
-	}
+	until := t.engine.Again(&p.Call, *resp != nil, sent)
 	ctx := req.Context()
-	if t.outOfTime(ctx, p, until) {
+	if t.engine.OutOfTime(ctx, &p.Call, until, t.maxDelay) {
 		return nil, false
 	}
 	if *resp != nil {
@@ -181,29 +173,8 @@ func (t *Transport) prepare(req *http.Request, p *passage, resp **http.Response,
 		}()
 	}
 	t.engine.Free(&p.Call) // nothing of it is in flight while it waits
-	err := t.wait(again, p, func(ctx context.Context) error {
-		if err := sleepUntil(ctx, until); err != nil {
-			return err
-		}
-		return t.engine.Wait(ctx, &p.Call)
-	})
+	err := t.wait(again, p, func(ctx context.Context) error { return t.engine.WaitUntil(ctx, &p.Call, until) })
 	return again, err == nil
-}
-
-// outOfTime reports whether a request that must not be sent before then cannot be sent again
-// before it would be given up, as far as is known. Its answer must not wait for anything.
-func (t *Transport) outOfTime(ctx context.Context, p *passage, then time.Time) bool {
-	now := time.Now()
-	if !p.Alone && p.Until.After(then) {
-		then = p.Until
-	}
-	if t.engine.Delay != nil {
-		if due := now.Add(t.engine.Delay(p.Key)); due.After(then) {
-			then = due
-		}
-	}
-	deadline, ok := ctx.Deadline()
-	return ok && !then.Before(deadline) || t.maxDelay > 0 && then.After(now.Add(t.maxDelay))
 }
 
 // asideWithin is how long a body is awaited before a retry.
@@ -257,23 +228,4 @@ func (t *Transport) resend(req, again *http.Request, p *passage, resp *http.Resp
 		next.Request = req
 	}
 	return next, nextErr
-}
-
-// sleepUntil waits until then. It does not begin to if ctx ends before.
-func sleepUntil(ctx context.Context, then time.Time) error {
-	d := time.Until(then)
-	if d <= 0 {
-		return ctx.Err()
-	}
-	if deadline, ok := ctx.Deadline(); ok && !then.Before(deadline) {
-		return context.DeadlineExceeded
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -236,7 +236,7 @@ func (t *Transport) wait(req *http.Request, p *passage, line func(context.Contex
 	}
 	e := newError(err, t.name(req, p), waited)
 	e.Sent = p.sent
-	t.blame(e, p.Key, ctx.Err() != nil)
+	e.HeldUntil, e.Status = t.engine.Blame(p.Key, err, ctx.Err() != nil || e.Timeout())
 	t.tell(p.trace, refused, Event{Key: p.Key, Cost: p.Cost, Waited: waited, Err: e})
 	return e
 }

@@ -27,7 +27,7 @@ type countedKey struct{ pacer *Pacer }
 
 // watched returns a context by which the handler knows the RPC.
 func (p *Pacer) watched(ctx context.Context, pass *passage) context.Context {
-	if p.waiter.charge == nil {
+	if p.engine.Charge == nil {
 		return ctx
 	}
 	return context.WithValue(ctx, countedKey{p}, &counted{pass: pass})
@@ -44,7 +44,7 @@ func (a attempts) HandleRPC(ctx context.Context, s stats.RPCStats) {
 	if c == nil || c.sent.Add(1) == 1 {
 		return
 	}
-	p.waiter.charge(c.pass.key, int(c.pass.cost))
+	p.engine.Charge(c.pass.Key, int(c.pass.Cost))
 }
 
 func (attempts) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }

@@ -15,7 +15,7 @@ import (
 
 // A Classifier tells from the status of an RPC that failed, and from its trailer, whether
 // the server refused it because of a limit. It must be safe for concurrent use and must
-// change neither. Of the [feedback.Verdict] the fields Refused, Stated and Wait count.
+// change neither. Of the [feedback.Verdict] all counts but Unprocessed and Spent.
 type Classifier func(s *status.Status, trailer metadata.MD) feedback.Verdict
 
 // Default is the Classifier for servers that keep to the conventions. Refused are
@@ -24,21 +24,24 @@ type Classifier func(s *status.Status, trailer metadata.MD) feedback.Verdict
 // HTTP. All others are about the one RPC, and the time that they state is for that.
 //
 // The time is that of google.rpc.RetryInfo or else of grpc-retry-pushback-ms; a negative
-// one, or one that is malformed, counts as absent. RESOURCE_EXHAUSTED without a time that
+// one, or one that is malformed, counts as absent, and is Final (gRFC A6). RESOURCE_EXHAUSTED without a time that
 // says that a message is too large is not Refused.
 func Default(s *status.Status, trailer metadata.MD) feedback.Verdict {
 	code := s.Code()
+	pushed, ok, final := pushback(trailer)
+	v := feedback.Verdict{Final: final}
 	if code != codes.ResourceExhausted && !heededWithTime(code) {
-		return feedback.Verdict{}
+		return v
 	}
-	wait, ok := retryInfo(s)
-	if !ok {
-		wait, ok = pushback(trailer)
+	wait, informed := retryInfo(s)
+	if !informed {
+		wait, informed = pushed, ok
 	}
-	if !ok && (code != codes.ResourceExhausted || tooLarge(s.Message())) {
-		return feedback.Verdict{}
+	if !informed && (code != codes.ResourceExhausted || tooLarge(s.Message())) {
+		return v
 	}
-	return feedback.Verdict{Refused: true, Stated: ok, Wait: wait}
+	v.Refused, v.Stated, v.Wait = true, informed, wait
+	return v
 }
 
 // heededWithTime reports whether a code is a refusal if it comes with a time.
@@ -63,18 +66,18 @@ func retryInfo(s *status.Status) (time.Duration, bool) {
 	return 0, false
 }
 
-// pushback reads the one value of the trailer that may be there. A negative one says not
-// to retry at all, which is no time.
-func pushback(trailer metadata.MD) (time.Duration, bool) {
+// pushback reads the one value of the trailer that may be there. A negative one, or one that is
+// malformed, says not to send the RPC again (gRFC A6), which is no time.
+func pushback(trailer metadata.MD) (wait time.Duration, ok, final bool) {
 	values := trailer.Get("grpc-retry-pushback-ms")
-	if len(values) != 1 {
-		return 0, false
+	if len(values) == 0 {
+		return 0, false, false
 	}
-	ms, err := strconv.ParseInt(values[0], 10, 32) // by gRFC A6
-	if err != nil || ms < 0 {
-		return 0, false
+	ms, err := strconv.ParseInt(values[0], 10, 32)
+	if err != nil || ms < 0 || len(values) > 1 {
+		return 0, false, true
 	}
-	return time.Duration(ms) * time.Millisecond, true
+	return time.Duration(ms) * time.Millisecond, true, false
 }
 
 // tooLarge knows how the implementations of gRPC, on either side, say that a message is

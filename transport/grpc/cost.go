@@ -1,11 +1,6 @@
 package grpcpace
 
-import (
-	"context"
-	"fmt"
-
-	"github.com/sluice-go/sluice/transport"
-)
+import "context"
 
 // WithCost has f say how many units an RPC costs. Without it, or with a nil f, an RPC
 // costs 1. req is the request of a unary RPC and nil for the start of a stream; with
@@ -23,21 +18,4 @@ func (p *Pacer) costOf(ctx context.Context, method string, req any) int64 {
 		return 1
 	}
 	return p.cost(ctx, method, req)
-}
-
-// payable returns why the Waiter cannot take a cost.
-func (p *Pacer) payable(cost int64) error {
-	switch {
-	case cost == 1: // at every Waiter
-		return nil
-	case cost < 1:
-		// Not left to the Waiter: x/time's Limiter takes a negative cost as capacity
-		// handed back.
-		return fmt.Errorf("%w: %d is below 1", transport.ErrCost, cost)
-	case p.waiter.waitN == nil:
-		return fmt.Errorf("%w: %d asked of a Waiter without WaitN", transport.ErrCost, cost)
-	case int64(int(cost)) != cost:
-		return fmt.Errorf("%w: %d does not fit an int", transport.ErrCost, cost)
-	}
-	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/sluice-go/sluice/transport"
+	"github.com/sluice-go/sluice/transport/internal/engine"
 )
 
 // Error tells why an RPC, or a message of a stream, was not sent. It is a gRPC status, so
@@ -24,17 +25,13 @@ type Error struct {
 
 // newError describes the Waiter's refusal of an RPC, or of a message of a stream, that waited
 // for it.
-func newError(reason error, pass *passage, waited time.Duration) *Error {
+func (p *Pacer) newError(ctx context.Context, reason error, pass *passage, waited time.Duration) *Error {
 	e := &transport.Error{Reason: reason, Key: pass.name, Sent: pass.sent, Waited: waited}
-	var predicted interface{ WouldWait() time.Duration }
-	if errors.As(reason, &predicted) && predicted.WouldWait() > 1 {
-		e.Wait = predicted.WouldWait()
+	if e.Wait = engine.WouldWait(reason); e.Wait > 0 {
 		e.RetryAt = time.Now().Add(e.Wait)
 	}
-	var held interface{ HeldUntil() time.Time }
-	if errors.As(reason, &held) {
-		e.HeldUntil = held.HeldUntil()
-	}
+	// The Status is one of HTTP, of which there is none.
+	e.HeldUntil, _ = p.engine.Blame(pass.Key, reason, ctx.Err() != nil || e.Timeout())
 	return &Error{e}
 }
 

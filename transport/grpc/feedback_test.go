@@ -130,7 +130,7 @@ func TestBackOff(t *testing.T) {
 		seen := srv.seen()
 		for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
 			gap, want := seen[i+1]-seen[i], want*time.Second
-			require.GreaterOrEqual(t, gap, want, "gap %d", i)
+			require.GreaterOrEqual(t, gap, min(want, 45*time.Second), "gap %d", i) // at the top the jitter comes off
 			require.LessOrEqual(t, gap, min(want*5/4, time.Minute), "gap %d", i)
 		}
 		require.Equal(t, T, seen[9]-seen[8], "a success holds nothing")
@@ -185,6 +185,7 @@ func TestDefault(t *testing.T) {
 	pushback := func(values ...string) metadata.MD { return metadata.MD{"grpc-retry-pushback-ms": values} }
 	stated := func(d time.Duration) feedback.Verdict { return feedback.Verdict{Refused: true, Stated: true, Wait: d} }
 	refused, nothing := feedback.Verdict{Refused: true}, feedback.Verdict{}
+	final := feedback.Verdict{Refused: true, Final: true}
 	exhausted := status.Error(codes.ResourceExhausted, "quota")
 	for name, c := range map[string]struct {
 		err     error
@@ -198,10 +199,10 @@ func TestDefault(t *testing.T) {
 		"negative, then pushback":    {refusal(t, codes.ResourceExhausted, -time.Second), pushback("9000"), stated(9 * time.Second)},
 		"no time":                    {exhausted, nil, refused},
 		"pushback":                   {exhausted, pushback("250"), stated(250 * ms)},
-		"pushback: do not retry":     {exhausted, pushback("-1"), refused},
-		"pushback: garbage":          {exhausted, pushback("soon"), refused},
-		"pushback: too large":        {exhausted, pushback("99999999999999999999"), refused},
-		"pushback: two":              {exhausted, pushback("1", "2"), refused},
+		"pushback: do not retry":     {exhausted, pushback("-1"), final},
+		"pushback: garbage":          {exhausted, pushback("soon"), final},
+		"pushback: too large":        {exhausted, pushback("99999999999999999999"), final},
+		"pushback: two":              {exhausted, pushback("1", "2"), final},
 		"unavailable, no time":       {status.Error(codes.Unavailable, "connection refused"), nil, nothing},
 		"unavailable, retry info":    {refusal(t, codes.Unavailable, time.Second), nil, stated(time.Second)},
 		"unavailable, pushback":      {status.Error(codes.Unavailable, "draining"), pushback("250"), stated(250 * ms)},

@@ -8,33 +8,32 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/transport"
+	"github.com/sluice-go/sluice/transport/internal/engine"
 )
 
 // A Pacer has the RPCs of one or more connections take their turn, and holds the line
 // when a server refuses one. Start with [New], or with [NewKeyed] for a pace of its own
 // for each server; the zero Pacer has no Waiter and cannot be used.
 //
-// It starts no goroutine, has no timer of its own and needs no Close. It is safe for
-// concurrent use if its Waiter is.
+// It starts no goroutine and needs no Close. It is safe for concurrent use if its Waiter is.
 type Pacer struct {
 	key    KeyFunc
 	keyed  bool
-	waiter waiter
-	memory refusals
+	engine engine.Engine
 	config
 }
 
 // New returns a Pacer whose RPCs leave when w says so. They share the one pace, on
 // whatever connection, and what one server refuses holds them all.
 //
-// Of what a [transport.Waiter] may say, a [transport.CostWaiter], [transport.Holder] and
-// [transport.Charger] are heard. New panics if w is nil, as a Pacer without a Waiter is a mistake
-// in the program, or cannot do what an option needs.
+// What a [transport.Waiter] may say is heard, but for [transport.Predictor] without [WithRetry].
+// New panics if w is nil, as a Pacer without a Waiter is a mistake in the program, or cannot do
+// what an option needs.
 func New(w transport.Waiter, opts ...Option) *Pacer {
 	if w == nil {
 		panic("grpcpace: New called with a nil Waiter")
 	}
-	return newPacer(TargetKey, false, waiterOf(w), opts)
+	return newPacer(TargetKey, false, engine.Of(w), opts)
 }
 
 // NewKeyed returns a Pacer whose RPCs leave when g says so for their key. A nil key
@@ -49,35 +48,42 @@ func NewKeyed(key KeyFunc, g transport.KeyedWaiter, opts ...Option) *Pacer {
 	if key == nil {
 		key = TargetKey
 	}
-	return newPacer(key, true, waiterOfKeyed(g), opts)
+	return newPacer(key, true, engine.OfKeyed(g), opts)
 }
 
-func newPacer(key KeyFunc, keyed bool, w waiter, opts []Option) *Pacer {
-	c := &Pacer{key: key, keyed: keyed, waiter: w, config: config{maxHold: defaultMaxHold, classify: Default}}
+func newPacer(key KeyFunc, keyed bool, w engine.Waiter, opts []Option) *Pacer {
+	p := &Pacer{key: key, keyed: keyed, config: config{maxHold: defaultMaxHold, classify: Default}}
 	for _, opt := range opts {
-		opt(&c.config)
+		opt(&p.config)
 	}
-	c.config.fit(w)
-	return c
+	p.config.fit(&w)
+	p.engine.Waiter, p.engine.MaxHold, p.engine.Floor = w, p.maxHold, p.floor
+	if p.retry != nil {
+		p.engine.Budget.Share = p.retry.Budget
+	}
+	return p
 }
 
 // DialOptions returns what [grpc.NewClient] needs to have the RPCs of a connection paced:
-// both interceptors, chained behind those of earlier options, and the stats handler.
+// both interceptors, chained behind those of earlier options, and the stats handler. With
+// [WithRetry] the retries of gRPC itself are switched off ([grpc.WithDisableRetry]).
 func (p *Pacer) DialOptions() []grpc.DialOption {
-	return []grpc.DialOption{
+	opts := []grpc.DialOption{
 		grpc.WithChainUnaryInterceptor(p.UnaryClientInterceptor()),
 		grpc.WithChainStreamInterceptor(p.StreamClientInterceptor()),
 		grpc.WithStatsHandler(p.StatsHandler()),
 	}
+	if p.retry != nil {
+		opts = append(opts, grpc.WithDisableRetry())
+	}
+	return opts
 }
 
 // A passage is an RPC on its way.
 type passage struct {
-	key   string // for the Waiter
-	name  string // for errors
-	cost  int64
-	sent  bool  // its start has left; what waits is a message
-	known int64 // how many refusals were known when it was sent
+	engine.Call
+	name string // for errors
+	sent bool   // its start has left
 }
 
 // admit returns once an RPC may start, with the context that it is to start with.
@@ -88,30 +94,35 @@ func (p *Pacer) admit(ctx context.Context, method string, req any, cc *grpc.Clie
 	if err := ctx.Err(); err != nil {
 		return nil, nil, status.FromContextError(err).Err()
 	}
-	pass := &passage{name: p.key(ctx, method, cc), cost: p.costOf(ctx, method, req)}
+	pass := &passage{name: p.key(ctx, method, cc)}
+	pass.Cost, pass.Later = p.costOf(ctx, method, req), engine.SettlingOf(ctx)
+	pass.Settles = pass.Later != nil && p.engine.Depart != nil
 	if p.keyed {
-		pass.key = pass.name
+		pass.Key = pass.name
 	}
-	if err := p.wait(ctx, pass, pass.cost); err != nil {
+	err := p.wait(ctx, pass, pass.Cost, func() error {
+		if p.engine.LeaveNow(&pass.Call) {
+			return nil
+		}
+		return p.engine.Wait(ctx, &pass.Call)
+	})
+	if err != nil {
+		p.engine.Forget(time.Now())
 		return nil, nil, err
 	}
-	pass.sent, pass.known = true, p.memory.known()
+	pass.sent = true
 	return p.watched(ctx, pass), pass, nil
 }
 
-// wait waits for units of the RPC's key.
-func (p *Pacer) wait(ctx context.Context, pass *passage, cost int64) error {
+// wait waits in the line for units of the RPC's key.
+func (p *Pacer) wait(ctx context.Context, pass *passage, cost int64, line func() error) error {
 	arrived := time.Now()
-	err := p.payable(cost)
-	switch {
-	case err != nil:
-	case cost == 1:
-		err = p.waiter.wait(ctx, pass.key)
-	default:
-		err = p.waiter.waitN(ctx, pass.key, int(cost)) // payable has made sure that it fits
+	err := p.engine.Payable(cost)
+	if err == nil {
+		err = line()
 	}
 	if err != nil {
-		return newError(err, pass, time.Since(arrived))
+		return p.newError(ctx, err, pass, time.Since(arrived))
 	}
 	return nil
 }

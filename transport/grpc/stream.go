@@ -3,6 +3,7 @@ package grpcpace
 import (
 	"context"
 	"io"
+	"sync"
 
 	"google.golang.org/grpc"
 )
@@ -17,12 +18,27 @@ func (p *Pacer) StreamClientInterceptor() grpc.StreamClientInterceptor {
 		if err != nil {
 			return nil, err
 		}
+		// gRPC may end the stream on a goroutine of its own.
+		tried := sync.OnceFunc(func() { p.engine.Tried(&pass.Call) })
+		ended := tried
+		if p.engine.Placed(&pass.Call) {
+			free := sync.OnceFunc(func() { p.engine.Release(pass.Key) })
+			ended = func() { tried(); free() }
+		}
+		made := false
+		defer func() { // an interceptor below may panic
+			if !made {
+				ended()
+			}
+		}()
+		opts = append(opts[:len(opts):len(opts)], grpc.OnFinish(func(error) { ended() }))
 		s, err := streamer(ctx, desc, cc, method, opts...)
 		if err != nil {
-			p.listen(pass, err, nil)
+			p.listen(pass, err)
 			return nil, err
 		}
-		paced := &stream{ClientStream: s, pacer: p, pass: pass}
+		made = true
+		paced := &stream{ClientStream: s, pacer: p, pass: pass, tried: tried, ended: ended}
 		if p.messages {
 			return &messages{stream: paced, method: method}, nil
 		}
@@ -36,20 +52,27 @@ type stream struct {
 	pacer *Pacer
 	pass  *passage
 	heard bool
+	tried func()
+	ended func()
 }
 
 func (s *stream) RecvMsg(m any) error {
 	err := s.ClientStream.RecvMsg(m)
 	switch {
-	case err == nil || err == io.EOF:
+	case err == nil && !s.heard:
 		// A message shows as well as the end that the server took the stream. The end may
 		// never be received, or in days.
-		if !s.heard {
-			s.heard = true
-			s.pacer.listen(s.pass, nil, nil)
-		}
+		s.heard = true
+		header, _ := s.Header() // it has come before
+		s.pacer.listen(s.pass, nil, header)
+		s.tried()
+	case err == nil:
+	case err == io.EOF:
+		s.pacer.listen(s.pass, nil, s.Trailer())
+		s.ended()
 	default:
 		s.pacer.listen(s.pass, err, s.Trailer())
+		s.ended()
 	}
 	return err
 }
@@ -66,7 +89,8 @@ func (s *messages) SendMsg(m any) error {
 	if s.sent {
 		ctx := s.Context()
 		cost := s.pacer.costOf(ctx, s.method, m)
-		if err := s.pacer.wait(ctx, s.pass, cost); err != nil {
+		units := func() error { return s.pacer.engine.Units(ctx, s.pass.Key, cost) }
+		if err := s.pacer.wait(ctx, s.pass, cost, units); err != nil {
 			return err
 		}
 	}

@@ -12,15 +12,26 @@ import (
 // its context has ended before, the status of that. Everything else is the invoker's.
 func (p *Pacer) UnaryClientInterceptor() grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		ctx, pass, err := p.admit(ctx, method, req, cc)
+		// Beside the caller's options: an RPC can have its metadata read by several.
+		var header, trailer metadata.MD
+		opts = append(opts[:len(opts):len(opts)], grpc.Header(&header), grpc.Trailer(&trailer))
+		watched, pass, err := p.admit(ctx, method, req, cc)
 		if err != nil {
 			return err
 		}
-		// Beside the caller's options: an RPC can have its trailer read by several.
-		var trailer metadata.MD
-		opts = append(opts[:len(opts):len(opts)], grpc.Trailer(&trailer))
-		err = invoker(ctx, method, req, reply, cc, opts...)
-		p.listen(pass, err, trailer)
+		defer p.engine.Free(&pass.Call) // also if what is below panics
+		defer p.engine.Tried(&pass.Call)
+		invoke := func() error {
+			header, trailer = nil, nil
+			err := invoker(watched, method, req, reply, cc, opts...)
+			p.listen(pass, err, header, trailer)
+			p.engine.Tried(&pass.Call)
+			return err
+		}
+		err = invoke()
+		if err != nil && p.retry != nil {
+			err = p.retryWhile(ctx, pass, p.retry.codesOf(cc, method), err, invoke)
+		}
 		return err
 	}
 }

@@ -9,7 +9,7 @@ import (
 // An Answer is what a call was answered.
 type Answer struct {
 	Verdict  feedback.Verdict
-	Status   int       // to name it by; see HeldBy
+	Status   int       // to name it by; see Blame
 	Served   bool      // unless it is a refusal: it shows that the partner serves
 	Received time.Time // when
 }
@@ -153,9 +153,9 @@ func (e *Engine) served(c *Call, now time.Time) {
 	})
 }
 
-// HeldBy returns the end of the hold in force, and the status of the answer that has set it.
+// heldBy returns the end of the hold in force, and the status of the answer that has set it.
 // Both are zero if none has: a hold that others have set is not the partner's.
-func (e *Engine) HeldBy(key string) (until time.Time, status int) {
+func (e *Engine) heldBy(key string) (until time.Time, status int) {
 	now := time.Now()
 	e.each(key, func(name string, k *state) bool {
 		if end, held := e.heldLocked(name, k, now, 0); held && end.Equal(k.hold) {

@@ -16,10 +16,11 @@ const (
 // however often that happens.
 func Backoff(n int) time.Duration {
 	if n >= 7 {
-		return maxBackoff - jitter(maxBackoff)
+		return maxBackoff - Jitter(maxBackoff)
 	}
 	d := firstBackoff << (n - 1)
-	return d + jitter(d)
+	return d + Jitter(d)
 }
 
-func jitter(d time.Duration) time.Duration { return time.Duration(rand.Int64N(int64(d / 4))) }
+// Jitter returns a part of a quarter of d. Tests replace it.
+var Jitter = func(d time.Duration) time.Duration { return time.Duration(rand.Int64N(int64(d / 4))) }
