@@ -237,3 +237,11 @@ func TestNilWaiterPanics(t *testing.T) {
 	require.Panics(t, func() { grpcpace.New(nil) })
 	require.Panics(t, func() { grpcpace.NewKeyed(nil, nil) })
 }
+
+// group makes a Group of one call every d for each of so many keys at most.
+func group(t *testing.T, d time.Duration, keys int) *shaper.Group[string] {
+	t.Helper()
+	g, err := shaper.NewGroup[string](scheduler.Every(d), shaper.WithMaxKeys(keys))
+	require.NoError(t, err)
+	return g
+}
