@@ -55,16 +55,6 @@ func (g *Group[K]) HoldAccount(t time.Time) bool {
 	return true
 }
 
-// HeldAccount is [Shaper.Held] of the account that the Group is [Under]. Without one nothing is
-// held.
-func (g *Group[K]) HeldAccount() (until time.Time, held bool) {
-	g.made()
-	if g.account == nil {
-		return time.Time{}, false
-	}
-	return g.account.first.held()
-}
-
 // DepartN is [Shaper.Depart] in terms of no type of this package, for those that know it by an
 // interface only: it waits for a call of the cost, which takes a place in flight if inFlight is
 // true, and returns [Departure.Settle].

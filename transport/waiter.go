@@ -163,11 +163,10 @@ type KeyedHoldTeller interface {
 
 // AccountHolder is a [KeyedHoldTeller] whose keys may be under an account, as those of a
 // *shaper.Group made with shaper.Under are. HoldAccount is HoldUntil for the account, and reports
-// whether there is one: once and for all. HeldAccount tells of the account's holds. A refusal that
+// whether there is one: once and for all. A refusal that
 // is about the account (feedback.Verdict.Account) holds that, and otherwise the key.
 type AccountHolder interface {
 	HoldAccount(t time.Time) bool
-	HeldAccount() (until time.Time, held bool)
 }
 
 // KeyedScaler is a [Scaler] for each key. For [WithAdaptiveRate] it must be a [ScaleChecker].

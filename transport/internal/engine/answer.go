@@ -32,7 +32,7 @@ func (e *Engine) Answered(c *Call, a Answer) (moved bool) {
 	e.Forget(a.Received)
 	e.on(c.Key, a.Verdict, func(name string, k *state, _ bool) {
 		k.used = a.Received
-		c.Until, moved = e.holdLocked(name, k, until, c.known, a)
+		c.Until, moved = e.holdLocked(name, c.Key, k, until, c.known, a)
 	})
 	return moved
 }
@@ -63,7 +63,7 @@ func (e *Engine) refused(c *Call, a Answer) (moved bool) {
 			k.before, k.last = k.last, e.memory.seen.Add(1)
 			k.trouble.counted(a.Verdict.Trouble)
 		}
-		c.Until, moved = e.holdLocked(name, k, k.untilLocked(a, fresh, e.MaxHold), c.known, a)
+		c.Until, moved = e.holdLocked(name, c.Key, k, k.untilLocked(a, fresh, e.MaxHold), c.known, a)
 		if fresh && remembered && e.adapts() && name != account {
 			k.adaptive.cut(a.Received, e.Floor)
 			_ = e.Scale(c.Key, k.adaptive.share, Whole)
@@ -96,27 +96,27 @@ func (k *state) untilLocked(a Answer, fresh bool, most time.Duration) time.Time 
 
 // holdLocked has the Waiter held. It returns until when it is, by that or before, and whether
 // that has made it later.
-func (e *Engine) holdLocked(name string, k *state, until time.Time, known int64, a Answer) (_ time.Time, moved bool) {
-	before, held := e.heldLocked(name, k, a.Received, known)
-	if !until.After(a.Received) || held && !until.After(before) {
+func (e *Engine) holdLocked(name, key string, k *state, until time.Time, known int64, a Answer) (_ time.Time, moved bool) {
+	before, held := e.heldLocked(key, k, a.Received, known)
+	if !until.After(a.Received) {
 		return before, false
 	}
-	err := e.tell(name, until)
+	err := e.tell(name, until) // which moves forward only; what holds the key may be another hold than the account's
+	if held && !until.After(before) {
+		return before, false
+	}
 	k.hold, k.told, k.status = until, e.memory.seen.Add(1), a.Status
 	k.capped, k.owed = a.Verdict.Capped, err != nil
 	return until, e.Hold != nil
 }
 
-// heldLocked returns whether the key, or the account, is held. A Waiter that does not tell is, if
+// heldLocked returns whether the key is held, by itself or with the account. A Waiter that does not tell is, if
 // it was told so; but if it has let a call go that was known to come after, the hold is lifted.
-func (e *Engine) heldLocked(name string, k *state, now time.Time, known int64) (until time.Time, held bool) {
-	switch {
-	case k.owed || e.Held == nil:
+func (e *Engine) heldLocked(key string, k *state, now time.Time, known int64) (until time.Time, held bool) {
+	if k.owed || e.Held == nil {
 		return k.hold, k.hold.After(now) && (k.owed || known < k.told)
-	case name == account:
-		return e.HeldAccount()
 	}
-	return e.Held(name)
+	return e.Held(key)
 }
 
 func (e *Engine) tell(name string, until time.Time) error {
@@ -157,8 +157,8 @@ func (e *Engine) served(c *Call, now time.Time) {
 // Both are zero if none has: a hold that others have set is not the partner's.
 func (e *Engine) heldBy(key string) (until time.Time, status int) {
 	now := time.Now()
-	e.each(key, func(name string, k *state) bool {
-		if end, held := e.heldLocked(name, k, now, 0); held && end.Equal(k.hold) {
+	e.each(key, func(_ string, k *state) bool {
+		if end, held := e.heldLocked(key, k, now, 0); held && end.Equal(k.hold) {
 			until, status = end, k.status
 		}
 		return true

@@ -21,7 +21,7 @@ const maxTrial = 10 * time.Second
 func (e *Engine) Ready(c *Call) (wait func(context.Context) error) {
 	c.known = e.memory.known()
 	e.each(c.Key, func(name string, k *state) bool {
-		switch _, held := e.heldLocked(name, k, time.Now(), c.asked); {
+		switch _, held := e.heldLocked(c.Key, k, time.Now(), c.asked); {
 		case held && e.Hold != nil:
 			// A refusal has come since the Waiter said yes.
 			wait = func(ctx context.Context) error { return ctx.Err() }

@@ -24,9 +24,7 @@ type Waiter struct {
 
 	WithArrival func(ctx context.Context, t time.Time) context.Context
 
-	// Both, if the keys are under an account, or none:
-	HoldAccount func(t time.Time) bool
-	HeldAccount func() (until time.Time, held bool)
+	HoldAccount func(t time.Time) bool // nil: the keys are under no account
 
 	// Both or none:
 	Depart    func(ctx context.Context, key string, cost int, inFlight bool) (settle func(actual int) error, err error)
@@ -54,7 +52,7 @@ func Of(w waiting) Waiter {
 	u := Waiter{Is: w, Wait: func(ctx context.Context, _ string) error { return w.Wait(ctx) }}
 	u.common(w)
 	if w, ok := w.(interface {
-		WaitN(ctx context.Context, cost int) error
+		WaitN(context.Context, int) error
 	}); ok {
 		u.WaitN = func(ctx context.Context, _ string, cost int) error { return w.WaitN(ctx, cost) }
 	}
@@ -109,35 +107,26 @@ func OfKeyed(w keyed) Waiter {
 	u := Waiter{Is: w, Wait: w.Wait}
 	u.common(w)
 	if w, ok := w.(interface {
-		WaitN(ctx context.Context, key string, cost int) error
+		WaitN(context.Context, string, int) error
 	}); ok {
 		u.WaitN = w.WaitN
 	}
-	if w, ok := w.(interface {
-		LeaveNow(key string, cost int) bool
-	}); ok {
+	if w, ok := w.(interface{ LeaveNow(string, int) bool }); ok {
 		u.LeaveNow = w.LeaveNow
 	}
-	if w, ok := w.(interface {
-		Charge(key string, cost int) error
-	}); ok {
+	if w, ok := w.(interface{ Charge(string, int) error }); ok {
 		u.Charge = func(key string, cost int) { _ = w.Charge(key, cost) }
 	}
-	if w, ok := w.(interface {
-		HoldUntil(key string, t time.Time) error
-	}); ok {
+	if w, ok := w.(interface{ HoldUntil(string, time.Time) error }); ok {
 		u.Hold = w.HoldUntil
 	}
 	if w, ok := w.(interface {
-		Held(key string) (time.Time, bool)
+		Held(string) (time.Time, bool)
 	}); ok && u.Hold != nil {
 		u.Held = w.Held
 	}
-	if w, ok := w.(interface {
-		HoldAccount(t time.Time) bool
-		HeldAccount() (time.Time, bool)
-	}); ok && u.Held != nil && w.HoldAccount(time.Time{}) { // which holds nothing
-		u.HoldAccount, u.HeldAccount = w.HoldAccount, w.HeldAccount
+	if w, ok := w.(interface{ HoldAccount(t time.Time) bool }); ok && u.Held != nil && w.HoldAccount(time.Time{}) {
+		u.HoldAccount = w.HoldAccount // the zero Time holds nothing
 	}
 	if w, ok := w.(interface {
 		Delay(key string) time.Duration
@@ -145,7 +134,7 @@ func OfKeyed(w keyed) Waiter {
 		u.Delay = w.Delay
 	}
 	if w, ok := w.(interface {
-		Scale(key string, num, den int64) error
+		Scale(string, int64, int64) error
 	}); ok {
 		u.Scale = w.Scale
 	}
@@ -172,7 +161,7 @@ func (u *Waiter) common(w any) {
 		u.CanScale = w.CanScale
 	}
 	if w, ok := w.(interface {
-		WithArrival(ctx context.Context, t time.Time) context.Context
+		WithArrival(context.Context, time.Time) context.Context
 	}); ok {
 		u.WithArrival = w.WithArrival
 	}
