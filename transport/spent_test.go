@@ -1,0 +1,222 @@
+package transport_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/internal/trial"
+	"github.com/sluice-go/sluice/scheduler"
+	"github.com/sluice-go/sluice/shaper"
+	"github.com/sluice-go/sluice/transport"
+)
+
+// countdown is a base that counts down in windows that begin with their first request, and tells
+// so in each answer, in one of the forms of the field. What comes when nothing remains it refuses.
+type countdown struct {
+	limit  int
+	window time.Duration
+	tell   func(h http.Header, remaining int, reset time.Duration)
+	takes  func() time.Duration
+
+	mu       sync.Mutex
+	opened   time.Time // guarded by mu
+	used     int       // guarded by mu
+	answered int       // guarded by mu
+	refused  int       // guarded by mu
+}
+
+func (c *countdown) RoundTrip(req *http.Request) (*http.Response, error) {
+	time.Sleep(c.takes())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	if c.opened.IsZero() || now.Sub(c.opened) >= c.window {
+		c.opened, c.used = now, 0
+	}
+	c.used++
+	c.answered++
+	if c.used > c.limit {
+		c.refused++
+		return says(req, http.StatusTooManyRequests, ""), nil
+	}
+	resp := answer(req, []int{200, 201, 302, 404, 409}[c.answered%5])
+	c.tell(resp.Header, c.limit-c.used, c.opened.Add(c.window).Sub(now))
+	return resp, nil
+}
+
+// wholeSeconds is how partners round.
+func wholeSeconds(d time.Duration) int64 { return int64((d + sec - 1) / sec) }
+
+var tellings = []func(h http.Header, remaining int, reset time.Duration){
+	func(h http.Header, remaining int, reset time.Duration) {
+		h.Set("RateLimit", fmt.Sprintf(`"default";r=%d;t=%d`, remaining, wholeSeconds(reset)))
+	},
+	func(h http.Header, remaining int, reset time.Duration) {
+		h.Set("RateLimit-Remaining", fmt.Sprint(remaining))
+		h.Set("RateLimit-Reset", fmt.Sprint(wholeSeconds(reset)))
+	},
+	func(h http.Header, remaining int, reset time.Duration) {
+		h.Set("X-RateLimit-Remaining", fmt.Sprint(remaining))
+		h.Set("X-RateLimit-Reset-After", fmt.Sprintf("%.9f", reset.Seconds()))
+	},
+	func(h http.Header, remaining int, reset time.Duration) {
+		h.Set("X-RateLimit-Remaining-Requests", fmt.Sprint(remaining))
+		h.Set("X-RateLimit-Reset-Requests", reset.String())
+	},
+	func(h http.Header, remaining int, reset time.Duration) {
+		h.Set("Anthropic-RateLimit-Requests-Remaining", fmt.Sprint(remaining))
+		h.Set("Anthropic-RateLimit-Requests-Reset", time.Now().Add(reset+sec-1).UTC().Format(time.RFC3339))
+		h.Set("Date", time.Now().UTC().Format(http.TimeFormat))
+	},
+}
+
+// A partner that counts down on successes is never asked when nothing remains, however fast the
+// pace, and is asked again in every window.
+func TestCountdownIsNeverOverAsked(t *testing.T) {
+	const requests = 500
+	trial.Bubble(t, 200, func(t *testing.T, rng *rand.Rand) {
+		p := &countdown{limit: 1 + rng.IntN(30), window: time.Duration(1+rng.IntN(60)) * sec, tell: tellings[rng.IntN(len(tellings))]}
+		longest := rng.Int64N(int64(sec))
+		p.takes = func() time.Duration { return time.Duration(rng.Int64N(longest + 1)) }
+		perSecond := int64(1 + rng.IntN(1000))
+		s := newShaper(t, scheduler.PerSecond(perSecond), shaper.WithBurst(1+rng.IntN(20)))
+		tr := transport.New(p, s, transport.WithMaxInFlight(1), transport.WithAdaptiveRate(0.1))
+		rate := s.Stats().Rate
+		var left atomic.Int64
+		left.Store(requests)
+		var wg sync.WaitGroup
+		for range 1 + rng.IntN(4) {
+			wg.Go(func() {
+				for left.Add(-1) >= 0 {
+					resp, err := tr.RoundTrip(get(t, t.Context(), "/"))
+					require.NoError(t, err)
+					resp.Body.Close()
+				}
+			})
+		}
+		began := time.Now()
+		wg.Wait()
+		require.Equal(t, requests, p.answered)
+		require.Zero(t, p.refused)
+		require.Equal(t, rate, s.Stats().Rate, "it cuts no rate")
+		// Each window but the last is used up, and what rounds up a reset is a second at most.
+		windows := time.Duration((requests + p.limit - 1) / p.limit)
+		pace := requests * sec / time.Duration(perSecond)
+		require.LessOrEqual(t, time.Since(began), windows*(p.window+2*sec)+pace+requests*time.Duration(longest))
+	})
+}
+
+// Counts come in another order than they were made. The lowest stands: what it holds, no other
+// answer moves back, nor what it is known by.
+func TestCountsOutOfOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPartner()
+		var n atomic.Int64
+		var log eventLog
+		p.answer = func(req *http.Request) (*http.Response, error) {
+			remaining := 3 - n.Add(1)
+			if remaining < 0 {
+				return answer(req, http.StatusOK), nil
+			}
+			time.Sleep(time.Duration(1+remaining) * 100 * ms) // the last one is the first
+			return says(req, http.StatusOK, "", fmt.Sprintf("RateLimit-Remaining: %d", remaining), "RateLimit-Reset: 7200"), nil
+		}
+		tr := transport.New(p, newShaper(t, scheduler.PerSecond(100)), transport.WithHooks(&transport.Trace{Held: log.add("held")}))
+		for _, err := range sendAll(t, tr, 3, func(int) *http.Request { return get(t, t.Context(), "/") })() {
+			require.NoError(t, err)
+		}
+		held := p.started.Add(20*ms + 100*ms + time.Hour)
+		require.Equal(t, []told{{"held", transport.Event{Cost: 1, Status: http.StatusOK, Until: held}}}, log.take())
+		for _, err := range sendAll(t, tr, 3, func(int) *http.Request { return get(t, t.Context(), "/") })() {
+			require.NoError(t, err)
+		}
+		require.Equal(t, append(steps(0, 10*ms, 3), steps(held.Sub(p.started), 10*ms, 3)...), times(p.seen()))
+	})
+}
+
+// An answer that says that nothing remains is no refusal: it is not sent again, and the caller has
+// it as it came. What waits for it is told so.
+func TestSpentIsNoRefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPartner()
+		script(p, status(http.StatusOK, "RateLimit-Remaining: 0", "RateLimit-Reset: 60"))
+		tr := transport.New(p, newShaper(t, scheduler.PerSecond(10)), transport.WithRetry(transport.Retry{}))
+		mustSend(t, tr, "/")
+		ctx, cancel := contextFor(t, 10*sec)
+		defer cancel()
+		_, err := tr.RoundTrip(get(t, ctx, "/"))
+		var e *transport.Error
+		require.ErrorAs(t, err, &e)
+		require.Equal(t, http.StatusOK, e.Status)
+		require.True(t, e.HeldUntil.Equal(p.started.Add(time.Minute)))
+		require.Len(t, p.seen(), 1)
+	})
+}
+
+// A refusal of the account holds the account, and one of a key the key. Where keys are under no
+// account, there is only the key.
+func TestAccountIsHeld(t *testing.T) {
+	for name, tc := range map[string]struct {
+		under  bool
+		lines  []string
+		status int
+		other  time.Duration // when another key leaves
+	}{
+		"global, under an account": {true, []string{"Retry-After: 60", "X-RateLimit-Global: true"}, 429, time.Minute},
+		"scope, under an account":  {true, []string{"Retry-After: 60", "X-RateLimit-Scope: global"}, 429, time.Minute},
+		"spent, under an account":  {true, []string{"RateLimit-Remaining: 0", "RateLimit-Reset: 60", "X-RateLimit-Scope: account"}, 200, time.Minute},
+		"a key, under an account":  {true, []string{"Retry-After: 60"}, 429, 100 * ms},
+		"global, under none":       {false, []string{"Retry-After: 60", "X-RateLimit-Global: true"}, 429, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var opts []shaper.Option
+				if tc.under {
+					opts = append(opts, shaper.Under(newShaper(t, scheduler.PerSecond(10))))
+				}
+				p := newPartner()
+				script(p, status(tc.status, tc.lines...))
+				tr := transport.NewKeyed(p, nil, newGroup(t, scheduler.PerSecond(10), opts...))
+				_, err := tr.RoundTrip(to(t, t.Context(), "http://a.example/"))
+				require.NoError(t, err)
+				short, cancel := contextFor(t, 50*ms)
+				defer cancel()
+				_, err = tr.RoundTrip(to(t, short, "http://a.example/"))
+				require.Equal(t, tc.status, err.(*transport.Error).Status)
+				_, err = tr.RoundTrip(to(t, t.Context(), "http://b.example/"))
+				require.NoError(t, err)
+				require.Equal(t, tc.other, time.Since(p.started))
+				_, err = tr.RoundTrip(to(t, t.Context(), "http://a.example/"))
+				require.NoError(t, err)
+				require.Equal(t, time.Minute, time.Since(p.started).Truncate(sec))
+			})
+		})
+	}
+}
+
+// When a hold of the account was cut to the cap, one request of all keys tries.
+func TestOneKeyTriesForTheAccount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPartner()
+		refuse := status(429, "Retry-After: 86400", "X-RateLimit-Global: true")
+		script(p, refuse, refuse, refuse)
+		account := newShaper(t, scheduler.PerSecond(10))
+		tr := transport.NewKeyed(p, nil, newGroup(t, scheduler.PerSecond(10), shaper.Under(account)), transport.WithMaxHold(time.Minute))
+		_, err := tr.RoundTrip(to(t, t.Context(), "http://first.example/"))
+		require.NoError(t, err)
+		for _, err := range sendAll(t, tr, 8, func(i int) *http.Request {
+			return to(t, t.Context(), fmt.Sprintf("http://%d.example/", i%4))
+		})() {
+			require.NoError(t, err)
+		}
+		require.Equal(t, append(steps(0, time.Minute, 3), steps(3*time.Minute, 100*ms, 6)...), times(p.seen()))
+	})
+}
