@@ -124,6 +124,9 @@ func TestCountsOutOfOrder(t *testing.T) {
 		p.answer = func(req *http.Request) (*http.Response, error) {
 			remaining := 3 - n.Add(1)
 			if remaining < 0 {
+				if remaining == -1 {
+					time.Sleep(sec) // the one that tries
+				}
 				return answer(req, http.StatusOK), nil
 			}
 			time.Sleep(time.Duration(1+remaining) * 100 * ms) // the last one is the first
@@ -135,10 +138,15 @@ func TestCountsOutOfOrder(t *testing.T) {
 		}
 		held := p.started.Add(20*ms + 100*ms + time.Hour)
 		require.Equal(t, []told{{"held", transport.Event{Cost: 1, Status: http.StatusOK, Until: held}}}, log.take())
+		short, cancel := contextFor(t, sec)
+		defer cancel()
+		_, err := tr.RoundTrip(get(t, short, "/"))
+		require.Equal(t, http.StatusOK, err.(*transport.Error).Status)
 		for _, err := range sendAll(t, tr, 3, func(int) *http.Request { return get(t, t.Context(), "/") })() {
 			require.NoError(t, err)
 		}
-		require.Equal(t, append(steps(0, 10*ms, 3), steps(held.Sub(p.started), 10*ms, 3)...), times(p.seen()))
+		at := held.Sub(p.started)
+		require.Equal(t, append(steps(0, 10*ms, 3), at, at+sec, at+sec+10*ms), times(p.seen()), "the reset is beyond the longest hold: one tries")
 	})
 }
 

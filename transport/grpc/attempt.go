@@ -25,7 +25,7 @@ type counted struct {
 // countedKey has the Pacer in it: an RPC may pass through several.
 type countedKey struct{ pacer *Pacer }
 
-// watched returns a context by which the handler knows the RPC.
+// watched returns a context for one attempt of the RPC, by which the handler knows it.
 func (p *Pacer) watched(ctx context.Context, pass *passage) context.Context {
 	if p.engine.Charge == nil {
 		return ctx

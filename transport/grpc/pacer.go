@@ -86,13 +86,12 @@ type passage struct {
 	sent bool   // its start has left
 }
 
-// admit returns once an RPC may start, with the context that it is to start with.
-// Otherwise it tells why not.
-func (p *Pacer) admit(ctx context.Context, method string, req any, cc *grpc.ClientConn) (context.Context, *passage, error) {
+// admit returns once an RPC may start. Otherwise it tells why not.
+func (p *Pacer) admit(ctx context.Context, method string, req any, cc *grpc.ClientConn) (*passage, error) {
 	// Asked before the Waiter is: a caller that gave up has nothing to learn about the
 	// pace, and gets what gRPC gives.
 	if err := ctx.Err(); err != nil {
-		return nil, nil, status.FromContextError(err).Err()
+		return nil, status.FromContextError(err).Err()
 	}
 	pass := &passage{name: p.key(ctx, method, cc)}
 	pass.Cost, pass.Later = p.costOf(ctx, method, req), engine.SettlingOf(ctx)
@@ -108,10 +107,10 @@ func (p *Pacer) admit(ctx context.Context, method string, req any, cc *grpc.Clie
 	})
 	if err != nil {
 		p.engine.Forget(time.Now())
-		return nil, nil, err
+		return nil, err
 	}
 	pass.sent = true
-	return p.watched(ctx, pass), pass, nil
+	return pass, nil
 }
 
 // wait waits in the line for units of the RPC's key.

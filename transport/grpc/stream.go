@@ -14,7 +14,7 @@ import (
 // when the caller receives it, by RecvMsg.
 func (p *Pacer) StreamClientInterceptor() grpc.StreamClientInterceptor {
 	return func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-		ctx, pass, err := p.admit(ctx, method, nil, cc)
+		pass, err := p.admit(ctx, method, nil, cc)
 		if err != nil {
 			return nil, err
 		}
@@ -32,7 +32,7 @@ func (p *Pacer) StreamClientInterceptor() grpc.StreamClientInterceptor {
 			}
 		}()
 		opts = append(opts[:len(opts):len(opts)], grpc.OnFinish(func(error) { ended() }))
-		s, err := streamer(ctx, desc, cc, method, opts...)
+		s, err := streamer(p.watched(ctx, pass), desc, cc, method, opts...)
 		if err != nil {
 			p.listen(pass, err)
 			return nil, err

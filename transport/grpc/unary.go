@@ -15,7 +15,7 @@ func (p *Pacer) UnaryClientInterceptor() grpc.UnaryClientInterceptor {
 		// Beside the caller's options: an RPC can have its metadata read by several.
 		var header, trailer metadata.MD
 		opts = append(opts[:len(opts):len(opts)], grpc.Header(&header), grpc.Trailer(&trailer))
-		watched, pass, err := p.admit(ctx, method, req, cc)
+		pass, err := p.admit(ctx, method, req, cc)
 		if err != nil {
 			return err
 		}
@@ -23,7 +23,7 @@ func (p *Pacer) UnaryClientInterceptor() grpc.UnaryClientInterceptor {
 		defer p.engine.Tried(&pass.Call)
 		invoke := func() error {
 			header, trailer = nil, nil
-			err := invoker(watched, method, req, reply, cc, opts...)
+			err := invoker(p.watched(ctx, pass), method, req, reply, cc, opts...)
 			p.listen(pass, err, header, trailer)
 			p.engine.Tried(&pass.Call)
 			return err
