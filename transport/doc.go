@@ -29,6 +29,18 @@
 // forward when it has come. The caller has the answer at once if the header has stated a
 // time; otherwise it waits for the body for 50 ms at most. It gets all of the body.
 //
+// An answer that is no refusal, and says that nothing remains, holds the key until its reset, too
+// (feedback.Verdict.Spent): a 200 with RateLimit-Remaining: 0, say. It cuts no rate and is not
+// sent again. Counts that arrive out of order move nothing back. Requests that are in flight when
+// such an answer comes have left; [WithMaxInFlight] bounds them.
+//
+// A refusal may say that it is about the whole account (feedback.Verdict.Account). With keys of a
+// Group that is under an account, by shaper.Under, it holds the account; otherwise it holds its
+// key only, and the next key finds out by itself.
+//
+// The Waiter alone knows whether a key is held, if it is a [HoldTeller]. So a hold that is lifted
+// by hand, by Resume of a Shaper, is over at once and costs no slot.
+//
 // A hold needs a Waiter that is a [Holder]. The answer itself comes back as it came,
 // its body unread. [WithRetry] sends again what is safe to send again,
 // [WithAdaptiveRate] lowers the rate of a partner that refuses, and [WithTrace] and
@@ -36,6 +48,13 @@
 //
 // [New] has one line for all requests. With [NewKeyed] and a *shaper.Group[string] each
 // partner's host, or whatever a function of yours returns, has a line of its own.
+//
+// # What a request costs, and what the limit is
+//
+// Where the cost is known only afterwards, as that of tokens, a request is charged with an upper
+// bound ([WithCost], [ContextWithCost]) and settled by its answer: [WithSettle] reads a header,
+// and [Settle] is for the caller who has read the body or the stream. What is not settled stays
+// charged in full. [WithLimits] hands on what the partner states about its limits.
 //
 // # Attempts on the wire
 //

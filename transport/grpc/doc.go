@@ -28,11 +28,16 @@
 // google/rpc/error_details.proto), or else the trailer grpc-retry-pushback-ms (gRFC A6).
 // RESOURCE_EXHAUSTED without a time backs off: 1 s, doubled with each refusal of an RPC
 // that was sent after the one before, up to a minute; reset by an RPC that succeeds.
-// [WithClassifier] decides otherwise. A message that is larger than one of the two sides
+// A time above [WithMaxHold] is cut to that; then a single RPC goes, and the others wait for its
+// answer for a little. [WithClassifier] decides otherwise. A message that is larger than one of the two sides
 // takes is RESOURCE_EXHAUSTED too, but about no limit that time could help.
 //
-// The answer itself comes back as it is. An interceptor of this package sends nothing
-// twice.
+// An RPC that succeeds, and has metadata which says that nothing remains (ratelimit-remaining: 0
+// and ratelimit-reset, and what is like it; see feedback.ReadSpent), holds the key as well. The
+// rules are those of package transport, to the instant: the same answers have both send at the
+// same times. [WithAdaptiveRate], [WithMaxInFlight] and transport.Settle work alike, too.
+//
+// The answer itself comes back as it is. Without [WithRetry] nothing is sent twice.
 //
 // # What gRPC sends again by itself
 //
@@ -44,8 +49,9 @@
 // [transport.Charger].
 //
 // A retryPolicy for RESOURCE_EXHAUSTED makes gRPC come back while the key is held, and
-// hides all refusals of an RPC but the last one. Leave that code out of it, or switch
-// retries of the service config off by grpc.WithDisableRetry; transparent ones stay.
+// hides all refusals of an RPC but the last one. [WithRetry] sends unary RPCs again for what the
+// policy allows, each attempt in its turn, and switches the retries of gRPC off. Without it leave
+// that code out of the policy, or use grpc.WithDisableRetry; transparent retries stay.
 //
 // # When an RPC is not sent
 //
