@@ -144,12 +144,13 @@ func (d *Departure) Settle(actual int) error {
 	l := f.lock()
 	defer l.unlock()
 	now := l.arriveLocked(l.time.since()) // what is due already leaves by what was known
+	paid := l.paidLocked()
 	if err := l.unsettled.ledger.Settle(now, d.id, int64(actual)); err != nil {
 		return fmt.Errorf("shaper: %w", err)
 	}
 	f.passedLocked(now)
 	more := int64(actual) - d.cost
-	l.correctedLocked(f, more)
+	l.correctedLocked(f, more, paid, now)
 	if more > 0 {
 		l.first.dismissLateLocked(now)
 	}

@@ -103,11 +103,35 @@ func (l *line) chargedLocked(f *flow, cost int64) {
 	}
 }
 
-// correctedLocked notes what a call of a key has cost more, or less, than it was charged with.
-func (l *line) correctedLocked(f *flow, more int64) {
-	if more != 0 {
-		l.chargedLocked(f, more)
+// correctedLocked notes what a call of a key has cost more, or less, than it was charged with. All
+// was to be paid at the given time before. As far as the line has run dry since the call left, that
+// makes no difference any more, to the shares no more than to the line.
+func (l *line) correctedLocked(f *flow, more int64, paid, now time.Time) {
+	s := l.sharingLocked()
+	if s == nil || more == 0 {
+		return
 	}
+	units := fair.PartsOf(more)
+	if l.pacing != nil && l.pacing.For(1) > 0 {
+		before, after := paid, l.paidLocked()
+		if more > 0 {
+			before, after = later(before, now), later(after, now)
+		}
+		units = min(units, s.Worth(after.Sub(before).Abs()))
+	}
+	if more > 0 {
+		s.Debit(f.shares(), units, f.weight)
+	} else {
+		s.Refund(f.shares(), units)
+	}
+}
+
+// paidLocked returns when all that has left is paid for, by the rate of the line.
+func (l *line) paidLocked() time.Time {
+	if l.pacing == nil {
+		return time.Time{}
+	}
+	return l.pacing.TAT()
 }
 
 // passedByLocked notes a call that has left without waiting.

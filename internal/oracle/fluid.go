@@ -163,14 +163,16 @@ func (f *Fluid) Charge(t *big.Rat, k *FluidKey, cost int64) {
 }
 
 // Refund says at t that so many units of what left of the key did not. Those that the fluid has
-// not served yet it never will; those that it has are lost to the key. The fluid may serve at
-// once what the account gets back, and is behind by what that can not catch up.
+// not served yet it never will. What the account gets back beyond that it has served to the calls
+// of the key that wait, but no more than it was behind by. What is more it may serve at once to
+// all, and it is behind by what the account cannot catch up.
 func (f *Fluid) Refund(t *big.Rat, k *FluidKey, units *big.Rat) {
 	f.Advance(t)
 	back := earliest(units, f.unpaid)
 	f.unpaid = less(f.unpaid, back)
+	f.unpaidThen = latest(less(f.unpaidThen, units), new(big.Rat))
 	undone := earliest(units, latest(new(big.Rat), less(k.left, k.service)))
-	f.tokens = sum(f.tokens, less(back, undone))
+	gain := less(back, undone)
 	before := k.left
 	k.left = less(k.left, undone)
 	level := k.rise(before)
@@ -183,6 +185,20 @@ func (f *Fluid) Refund(t *big.Rat, k *FluidKey, units *big.Rat) {
 	}
 	if k.floor != nil && undone.Sign() > 0 {
 		k.floor = sum(less(k.floor, level), k.rise(k.left))
+	}
+	if !k.blocked && gain.Sign() > 0 {
+		if credit := earliest(earliest(gain, undone), less(k.total(), k.service)); credit.Sign() > 0 {
+			charges := less(f.charged, f.owed())
+			k.curve = append(k.curve, served{f.clock, k.service, charges})
+			k.service = sum(k.service, credit)
+			k.curve = append(k.curve, served{f.clock, k.service, charges})
+			gain = less(gain, credit)
+		}
+	}
+	if f.now.Cmp(f.openAt) < 0 {
+		f.lost = sum(f.lost, gain)
+	} else {
+		f.tokens = sum(f.tokens, gain)
 	}
 	k.settleOwed()
 	k.forgo()

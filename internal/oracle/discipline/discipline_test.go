@@ -68,6 +68,24 @@ func TestFloor(t *testing.T) {
 	assert.Greater(t, play(EEVDF{NoFloor: true}), float64(Largest))
 }
 
+// TestCredit shows why what the account gets back does not go to a key of which the fluid has
+// begun with the head: many that are half served would be overdue at once.
+func TestCredit(t *testing.T) {
+	s := NewScript(rand.New(rand.NewPCG(123, 0)))
+	s.Mass, s.gap, s.steps, s.Charges, s.Refunds = 20, 9, 200, 0, 60
+	assert.LessOrEqual(t, s.Play(EEVDF{}.New), float64(Largest))
+	assert.Greater(t, s.Play(EEVDF{Credit: true}.New), float64(Largest))
+}
+
+// TestKeepLost shows why the fluid is behind by what the account cannot catch up: it had been
+// served to other keys while the account stood for a cost that nothing had.
+func TestKeepLost(t *testing.T) {
+	s := NewScript(rand.New(rand.NewPCG(105, 0)))
+	s.Mass, s.gap, s.steps, s.Charges, s.Refunds = 20, 9, 400, 0, 60
+	assert.LessOrEqual(t, s.Play(EEVDF{}.New), float64(Largest))
+	assert.Greater(t, s.Play(EEVDF{KeepLost: true}.New), float64(Largest))
+}
+
 // TestSlowSeat shows why a successor that the fluid has ended with is due at once: with the
 // weight of the seat, which was a small one, it would wait for as long as all of it takes.
 func TestSlowSeat(t *testing.T) {

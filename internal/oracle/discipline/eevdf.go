@@ -25,7 +25,7 @@ type EEVDF struct {
 	ChainFloor  bool // the next call starts at F, also where the floor raised it
 	SlowSeat    bool // a successor's F counts from the seat also if the fluid has ended with it
 	ForgetOnDry bool // a key leaves the sum when nothing of it waits
-	Credit      bool // a refund of what the fluid has served goes to the key
+	Credit      bool // what the account gets back goes to the key, also if the fluid has begun with its head
 	KeepLost    bool // the fluid stays ahead by what the account cannot catch up after a refund
 
 	line   *Line
@@ -162,27 +162,47 @@ func (e *EEVDF) Charged(k *Key, units int64) {
 }
 
 // Refunded is told that so many units that had left did not. Those that the fluid has not served
-// it never will. What the fluid has served of them was in vain: it goes to no key, and the fluid
-// serves as much again as the account gets back.
+// it never will. What the account gets back beyond that goes to the calls that wait, but for a key
+// that is not ahead any more; that, and what is more, goes to all.
 func (e *EEVDF) Refunded(k *Key, units *big.Rat) {
 	t := &e.tags[k.ID]
 	back := least(units, e.unpaid)
 	e.unpaid = new(big.Rat).Sub(e.unpaid, back)
+	e.hold.unpaid = latest(new(big.Rat).Sub(e.hold.unpaid, units), new(big.Rat)) // as if it had been known
 	undone := least(units, new(big.Rat).Neg(e.owes(t)))
 	if undone.Sign() > 0 {
 		e.undo(k, undone)
 	}
-	if e.Credit && t.seated && units.Cmp(undone) > 0 {
-		credit := new(big.Rat).Sub(units, undone)
-		t.s = new(big.Rat).Sub(t.s, credit.Quo(credit, t.weight))
-		t.anchor, t.next, t.floor = anchor{}, nil, nil
-		e.finish(t, k.Head())
-	}
 	gain := new(big.Rat).Sub(back, undone)
+	switch {
+	case e.Credit:
+		gain.Sub(gain, e.credit(k, gain))
+	default:
+		gain.Sub(gain, e.credit(k, least(gain, undone)))
+	}
 	if e.KeepLost {
 		gain = latest(gain, new(big.Rat))
 	}
-	e.unused = e.run(gain.Add(gain, e.unused))
+	e.unused = gain.Add(gain, e.unused) // it stands still during a hold
+}
+
+// credit has the fluid have served so many units more of the calls of a key, or all of them. It
+// returns how many.
+func (e *EEVDF) credit(k *Key, units *big.Rat) *big.Rat {
+	t := &e.tags[k.ID]
+	if !t.seated || units.Sign() <= 0 {
+		return new(big.Rat)
+	}
+	all := big.NewRat(waiting(k, nil), 1)
+	ahead := least(e.served(t, k.Head().Cost), all)
+	units = least(units, new(big.Rat).Sub(all, ahead))
+	ahead = new(big.Rat).Add(ahead, units)
+	t.s = new(big.Rat).Quo(ahead, t.weight)
+	t.s.Sub(e.v, t.s)
+	t.chain, t.anchor, t.next = t.s, anchor{}, nil
+	e.goOn(k, ahead)
+	e.finish(t, k.Head())
+	return units
 }
 
 // undo takes back the latest units of what has left of a key.

@@ -177,6 +177,9 @@ func (l *Line) Settle(d Departed, actual int64) {
 	back := big.NewRat(before-l.tat, tick)
 	l.Fluid.Refund(l.at(), d.Key.fluid, back)
 	l.Rule.Refunded(d.Key, back)
+	if l.now < l.openAt {
+		l.Rule.Stood(new(big.Rat))
+	}
 	l.sync()
 	l.pass()
 }

@@ -186,21 +186,35 @@ func (s *Sharing[O]) Debit(f *Flow[O], units, weight int64) {
 }
 
 // Refund is for parts of units that had left, and turn out not to. Those that the fluid has not
-// served yet it never will, so what comes after them comes sooner. Those that it has served it has
-// served in vain, and not for the flow: otherwise many flows might be overdue at once.
-//
-// What the line gets back the fluid does. What the line can not catch up the fluid must not be
+// served yet it never will, so what comes after them comes sooner. What the line gets back beyond
+// that goes to the calls of the flow that wait, but for a flow that is not ahead any more: its head
+// may be half served, and many such would be overdue at once. That, and what is more, the fluid
+// serves to all, once V is brought up to now. What the line cannot catch up the fluid must not be
 // ahead by.
 func (s *Sharing[O]) Refund(f *Flow[O], units int64) {
 	back := min(units, s.owed)
 	s.owed -= back
+	s.hold.owed = max(s.hold.owed-units, 0) // as it would have been when a hold ended
 	undone := min(units, s.owedOf(f))
 	s.tokens += back - undone
 	if undone > 0 {
 		s.undo(f, undone)
+		if more := min(back-undone, undone); more > 0 && f.waits {
+			s.tokens -= s.credit(f, more)
+		}
 	}
-	s.run()
-	s.settle()
+}
+
+// credit has the fluid, which is about to begin with a head, have served so many parts of the
+// calls of its flow, or all of them. It returns how many.
+func (s *Sharing[O]) credit(f *Flow[O], units int64) int64 {
+	units = min(units, parts(f.units))
+	s.unqueue(f)
+	f.start = tag{v: s.v - units/int64(f.seat)}
+	f.before = nil
+	s.goOn(f, units)
+	s.place(f, f.reached(parts(f.cost)))
+	return units
 }
 
 // undo takes back the latest so many parts of what has left of a flow. The fluid has not served

@@ -116,20 +116,33 @@ func (s *Sharing[O]) worth(now time.Duration) int64 {
 	return s.service(passed)
 }
 
+// Worth returns the parts of units that come in the time, rounded up, and what comes in a
+// nanosecond more.
+func (s *Sharing[O]) Worth(d time.Duration) int64 {
+	parts, _ := s.inTime(d+1, s.per-min(s.per, 1))
+	return parts
+}
+
 // service returns the parts of units that the time is worth.
 func (s *Sharing[O]) service(passed time.Duration) int64 {
+	parts, rest := s.inTime(passed, s.rest)
+	s.rest = rest
+	return parts
+}
+
+// inTime returns the parts of units that come in the time, with a rest of the time before.
+func (s *Sharing[O]) inTime(passed time.Duration, before uint64) (units int64, rest uint64) {
 	hi, lo := bits.Mul64(s.units, unit)
 	if s.units == 0 || hi > 0 {
-		return far
+		return far, before
 	}
 	hi, lo = bits.Mul64(lo, uint64(passed))
-	lo, carry := bits.Add64(lo, s.rest, 0)
+	lo, carry := bits.Add64(lo, before, 0)
 	if hi += carry; hi >= s.per {
-		return far
+		return far, before
 	}
 	parts, rest := bits.Div64(hi, lo, s.per)
-	s.rest = rest
-	return int64(min(parts, far))
+	return int64(min(parts, far)), rest
 }
 
 // pass is for time that was worth so much: it pays for what has left, and fills the bucket.

@@ -126,6 +126,14 @@ func (s *Sharing[O]) owedOf(f *Flow[O]) (owed int64) {
 // parts returns a cost in parts of units.
 func parts(cost int64) int64 { return min(cost, most) * unit }
 
+// PartsOf returns so many units, more or less, in parts.
+func PartsOf(units int64) int64 {
+	if units < 0 {
+		units = -max(units, -most)
+	}
+	return parts(units)
+}
+
 // served returns the parts that a flow is served while V moves on by d, or the most that is told.
 func served(d int64, weight int32) int64 {
 	hi, lo := bits.Mul64(uint64(d), uint64(weight))
