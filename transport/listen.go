@@ -44,7 +44,7 @@ func (t *Transport) listen(ctx context.Context, p *passage, answer **http.Respon
 	switch {
 	case !needsBody:
 		t.heed(p, verdict, resp.StatusCode, received)
-	case verdict.Refused && verdict.Stated:
+	case (verdict.Refused || verdict.Spent) && verdict.Stated:
 		t.heed(p, verdict, resp.StatusCode, received)
 		*answer = t.hear(p, resp, received)
 	default:

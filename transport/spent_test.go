@@ -2,6 +2,7 @@ package transport_test
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/sluice-go/sluice/scheduler"
 	"github.com/sluice-go/sluice/shaper"
 	"github.com/sluice-go/sluice/transport"
+	"github.com/sluice-go/sluice/transport/feedback"
 )
 
 // countdown is a base that counts down in windows that begin with their first request, and tells
@@ -228,3 +230,30 @@ func TestOneKeyTriesForTheAccount(t *testing.T) {
 		require.Equal(t, append(steps(0, time.Minute, 3), steps(3*time.Minute, 100*ms, 6)...), times(p.seen()))
 	})
 }
+
+// What the header says of what remains is heeded when the header is there, though the body may
+// tell more.
+func TestSpentIsHeededBeforeTheBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPartner()
+		script(p, func(req *http.Request) (*http.Response, error) {
+			resp := says(req, http.StatusOK, "", "RateLimit-Remaining: 0", "RateLimit-Reset: 60")
+			resp.Body = io.NopCloser(slow{})
+			return resp, nil
+		})
+		looks := func(a *feedback.Answer) feedback.Verdict {
+			_ = a.Body()
+			return feedback.Default(a)
+		}
+		tr := transport.New(p, newShaper(t, scheduler.PerSecond(10)), transport.WithClassifier(looks))
+		mustSend(t, tr, "/")
+		_, err := tr.RoundTrip(get(t, t.Context(), "/"))
+		require.NoError(t, err)
+		require.Equal(t, []time.Duration{0, time.Minute}, times(p.seen()))
+	})
+}
+
+// slow is a body that ends after five seconds.
+type slow struct{}
+
+func (slow) Read([]byte) (int, error) { time.Sleep(5 * sec); return 0, io.EOF }
