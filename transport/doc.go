@@ -31,8 +31,11 @@
 //
 // An answer that is no refusal, and says that nothing remains, holds the key until its reset, too
 // (feedback.Verdict.Spent): a 200 with RateLimit-Remaining: 0, say. It cuts no rate and is not
-// sent again. Counts that arrive out of order move nothing back. Requests that are in flight when
-// such an answer comes have left; [WithMaxInFlight] bounds them.
+// sent again. The last request that a count allows holds it as well, if what is in flight, which
+// the partner may not have counted yet, is as much as remains. So a partner that counts down is
+// never asked for more, as long as what is sent before its first answer of a window fits that;
+// [WithMaxInFlight] bounds it. Counts that arrive out of order move nothing back. With
+// [NewKeyed] requests in flight are counted from the first such answer of their key on.
 //
 // A refusal may say that it is about the whole account (feedback.Verdict.Account). With keys of a
 // Group that is under an account, by shaper.Under, it holds the account; otherwise it holds its

@@ -40,6 +40,10 @@ func (t *Transport) listen(ctx context.Context, p *passage, answer **http.Respon
 	}
 	received := time.Now()
 	verdict, needsBody := t.judge(resp, received)
+	if units, reset, ok := feedback.ReadRemaining(resp.Header, received, t.maxHold); ok && !verdict.Refused &&
+		t.engine.Counted(&p.Call, engine.Answer{Status: resp.StatusCode, Received: received}, units, reset) {
+		t.tell(p.trace, held, Event{Key: p.Key, Cost: p.Cost, Status: resp.StatusCode, Until: p.Until})
+	}
 	p.Verdict = verdict
 	switch {
 	case !needsBody:

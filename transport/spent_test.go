@@ -26,7 +26,7 @@ type countdown struct {
 	limit  int
 	window time.Duration
 	tell   func(h http.Header, remaining int, reset time.Duration)
-	takes  func() time.Duration
+	takes  func() time.Duration // once until it counts, and once until it answers
 
 	mu       sync.Mutex
 	opened   time.Time // guarded by mu
@@ -37,6 +37,12 @@ type countdown struct {
 
 func (c *countdown) RoundTrip(req *http.Request) (*http.Response, error) {
 	time.Sleep(c.takes())
+	resp := c.count(req)
+	time.Sleep(c.takes())
+	return resp, nil
+}
+
+func (c *countdown) count(req *http.Request) *http.Response {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -47,11 +53,11 @@ func (c *countdown) RoundTrip(req *http.Request) (*http.Response, error) {
 	c.answered++
 	if c.used > c.limit {
 		c.refused++
-		return says(req, http.StatusTooManyRequests, ""), nil
+		return says(req, http.StatusTooManyRequests, "")
 	}
 	resp := answer(req, []int{200, 201, 302, 404, 409}[c.answered%5])
 	c.tell(resp.Header, c.limit-c.used, c.opened.Add(c.window).Sub(now))
-	return resp, nil
+	return resp
 }
 
 // wholeSeconds is how partners round.
@@ -81,21 +87,28 @@ var tellings = []func(h http.Header, remaining int, reset time.Duration){
 }
 
 // A partner that counts down on successes is never asked when nothing remains, however fast the
-// pace, and is asked again in every window.
+// pace and however many are in flight, if those fit a window when it begins; and it is asked again
+// in every window.
 func TestCountdownIsNeverOverAsked(t *testing.T) {
 	const requests = 500
 	trial.Bubble(t, 200, func(t *testing.T, rng *rand.Rand) {
 		p := &countdown{limit: 1 + rng.IntN(30), window: time.Duration(1+rng.IntN(60)) * sec, tell: tellings[rng.IntN(len(tellings))]}
 		longest := rng.Int64N(int64(sec))
-		p.takes = func() time.Duration { return time.Duration(rng.Int64N(longest + 1)) }
+		var mu sync.Mutex
+		p.takes = func() time.Duration {
+			mu.Lock()
+			defer mu.Unlock()
+			return time.Duration(rng.Int64N(longest + 1))
+		}
+		most := 1 + rng.IntN(min(p.limit, 8))
 		perSecond := int64(1 + rng.IntN(1000))
 		s := newShaper(t, scheduler.PerSecond(perSecond), shaper.WithBurst(1+rng.IntN(20)))
-		tr := transport.New(p, s, transport.WithMaxInFlight(1), transport.WithAdaptiveRate(0.1))
+		tr := transport.New(p, s, transport.WithMaxInFlight(most), transport.WithAdaptiveRate(0.1))
 		rate := s.Stats().Rate
 		var left atomic.Int64
 		left.Store(requests)
 		var wg sync.WaitGroup
-		for range 1 + rng.IntN(4) {
+		for range 1 + rng.IntN(12) {
 			wg.Go(func() {
 				for left.Add(-1) >= 0 {
 					resp, err := tr.RoundTrip(get(t, t.Context(), "/"))
@@ -109,10 +122,12 @@ func TestCountdownIsNeverOverAsked(t *testing.T) {
 		require.Equal(t, requests, p.answered)
 		require.Zero(t, p.refused)
 		require.Equal(t, rate, s.Stats().Rate, "it cuts no rate")
-		// Each window but the last is used up, and what rounds up a reset is a second at most.
-		windows := time.Duration((requests + p.limit - 1) / p.limit)
+		// What rounds up a reset is a second at most, and an answer is late by as much as it takes.
+		// What is in flight when little remains may have been counted already: some windows are
+		// not used up by that.
+		windows := time.Duration(requests/p.limit*5/4 + 2)
 		pace := requests * sec / time.Duration(perSecond)
-		require.LessOrEqual(t, time.Since(began), windows*(p.window+2*sec)+pace+requests*time.Duration(longest))
+		require.LessOrEqual(t, time.Since(began), windows*(p.window+2*sec+4*time.Duration(longest))+pace+2*requests*time.Duration(longest))
 	})
 }
 
@@ -257,3 +272,36 @@ func TestSpentIsHeededBeforeTheBody(t *testing.T) {
 type slow struct{}
 
 func (slow) Read([]byte) (int, error) { time.Sleep(5 * sec); return 0, io.EOF }
+
+// With the last request that a count allows the key is held, until the reset or until that is
+// lifted by hand.
+func TestTheLastThatACountAllows(t *testing.T) {
+	for name, lifted := range map[string]bool{"held": false, "lifted": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPartner()
+				var n atomic.Int64
+				p.answer = func(req *http.Request) (*http.Response, error) {
+					if n.Add(1) == 1 {
+						return says(req, http.StatusOK, "", "RateLimit-Remaining: 2", "RateLimit-Reset: 60"), nil
+					}
+					time.Sleep(5 * sec)
+					return answer(req, http.StatusOK), nil
+				}
+				s := newShaper(t, scheduler.PerSecond(10))
+				tr := transport.New(p, s)
+				mustSend(t, tr, "/")
+				wait := sendAll(t, tr, 5, func(int) *http.Request { return get(t, t.Context(), "/") })
+				want := []time.Duration{0, 100 * ms, 200 * ms, 60 * sec, 60*sec + 100*ms, 60*sec + 200*ms}
+				if time.Sleep(sec); lifted {
+					s.Resume()
+					want = append(want[:3], steps(sec, 100*ms, 3)...)
+				}
+				for _, err := range wait() {
+					require.NoError(t, err)
+				}
+				require.Equal(t, want, times(p.seen()))
+			})
+		})
+	}
+}

@@ -265,7 +265,7 @@ func (t *Transport) send(req *http.Request, p *passage) (*http.Response, error) 
 	if t.counts != nil && t.counts.wanted() {
 		counted, count = t.traced(req, p)
 	}
-	defer t.engine.Tried(&p.Call) // also if it ends in an error or a panic
+	defer t.engine.Ended(&p.Call) // also if it ends in an error or a panic
 	resp, err := t.base.RoundTrip(counted)
 	if resp != nil && resp.Request == counted {
 		resp.Request = req // the caller knows no other

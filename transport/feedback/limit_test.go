@@ -95,3 +95,32 @@ func TestAnyPrefersARefusal(t *testing.T) {
 	assert.Equal(t, refused(), feedback.Any(spends, nil, refuses)(answer(respond(200, ""))))
 	assert.Equal(t, spent(time.Minute), feedback.Any(spends, feedback.Default)(answer(respond(200, ""))))
 }
+
+// The lowest count of those that state when they start afresh.
+func TestReadRemaining(t *testing.T) {
+	for name, tc := range map[string]struct {
+		lines []string
+		units int64
+		wait  time.Duration
+	}{
+		"nothing":         {nil, 0, 0},
+		"draft 10":        {[]string{`RateLimit: "a";r=50;t=30, "b";r=7;t=60`}, 7, time.Minute},
+		"draft 07":        {[]string{"RateLimit: limit=10, remaining=4, reset=5"}, 4, 5 * time.Second},
+		"fields":          {[]string{"RateLimit-Remaining: 3", "RateLimit-Reset: 60"}, 3, time.Minute},
+		"epoch":           {[]string{"X-RateLimit-Remaining: 12", "X-RateLimit-Reset: 1700000060"}, 12, time.Minute},
+		"reset after":     {[]string{"X-RateLimit-Remaining: 1", "X-RateLimit-Reset-After: 0.5", "X-RateLimit-Reset: 1700000060"}, 1, time.Minute},
+		"by name":         {[]string{"x-ratelimit-remaining-tokens: 900", "x-ratelimit-reset-tokens: 6m0s", "x-ratelimit-remaining-requests: 59", "x-ratelimit-reset-requests: 1s"}, 59, time.Second},
+		"HubSpot":         {[]string{"X-HubSpot-RateLimit-Remaining: 8", "X-HubSpot-RateLimit-Interval-Milliseconds: 10000"}, 8, 10 * time.Second},
+		"two values":      {[]string{"X-RateLimit-Remaining: 5, 9", "X-RateLimit-Reset: 60, 120"}, 5, 2 * time.Minute},
+		"used up":         {[]string{`RateLimit: "a";r=0;t=30, "b";r=7;t=60`}, 0, 0},
+		"no reset":        {[]string{"X-RateLimit-Remaining: 3"}, 0, 0},
+		"garbage":         {[]string{"X-RateLimit-Remaining: many", "X-RateLimit-Reset: 60"}, 0, 0},
+		"above the cap":   {[]string{"X-RateLimit-Remaining: 3", "X-RateLimit-Reset: 7200"}, 3, time.Hour},
+		"a count without": {[]string{"X-RateLimit-Remaining: 1,000", "X-RateLimit-Reset: 60"}, 0, 0},
+	} {
+		units, wait, ok := feedback.ReadRemaining(respond(200, "", tc.lines...).Header, now, hour)
+		assert.Equal(t, tc.units > 0, ok, name)
+		assert.Equal(t, tc.units, units, name)
+		assert.Equal(t, tc.wait, wait, name)
+	}
+}

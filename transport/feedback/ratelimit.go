@@ -13,8 +13,11 @@ import (
 // nothing, and so does a member that is not of the form.
 func rateLimit(h http.Header, _ time.Time) (s spent) {
 	eachLimit(h, func(remaining, reset any) {
-		if nothing(remaining) {
-			s.add(wholeSeconds(reset))
+		wait, ok := wholeSeconds(reset)
+		if n, _ := remaining.(int64); n > 0 {
+			s.count(n, wait, ok)
+		} else if nothing(remaining) {
+			s.add(wait, ok)
 		}
 	})
 	return s

@@ -24,6 +24,26 @@ func ReadSpent(h http.Header, received time.Time, max time.Duration) (wait time.
 	return 0, false, false
 }
 
+// ReadRemaining returns how many units the headers of an answer count that remain, and how long it
+// takes until that limit starts afresh: of the limit with the lowest count of those that state
+// both. ok is false if there is none, or if something is used up; see [ReadSpent].
+func ReadRemaining(h http.Header, received time.Time, max time.Duration) (units int64, wait time.Duration, ok bool) {
+	if !Counts(h) {
+		return 0, 0, false
+	}
+	now := serverTime(h, received)
+	for _, limits := range families {
+		switch s := limits(h, now); {
+		case s.any:
+			return 0, 0, false
+		case s.counted:
+			wait, _ = bound(s.lowWait, max)
+			return s.low, wait, true
+		}
+	}
+	return 0, 0, false
+}
+
 // Counts reports whether there may be a header that counts what remains, or states a limit. Of
 // an answer that has none, and a status that is not [MayRefuse], Default says nothing.
 func Counts(h http.Header) bool {

@@ -11,6 +11,17 @@ type spent struct {
 	any    bool          // at least one limit is used up
 	wait   time.Duration // the longest wait among them
 	stated bool          // one of them states a wait
+
+	counted bool          // at least one limit is not used up, and states when it starts afresh
+	low     int64         // the lowest count among those
+	lowWait time.Duration // and its wait
+}
+
+// count enters a limit of which n units remain.
+func (s *spent) count(n int64, wait time.Duration, ok bool) {
+	if ok && n > 0 && (!s.counted || n < s.low || n == s.low && wait > s.lowWait) {
+		s.counted, s.low, s.lowWait = true, n, wait
+	}
 }
 
 // add enters a limit that is used up; ok is false if it states no valid wait.

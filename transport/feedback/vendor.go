@@ -1,6 +1,7 @@
 package feedback
 
 import (
+	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -36,14 +37,14 @@ func isSuffix(limit string) bool { return limit == "" || limit[0] == '-' }
 // reports whether it entered a wait.
 func (s *spent) addPair(h http.Header, now time.Time, remaining, reset string) (stated bool) {
 	var used []bool
-	none := true
+	none, low := true, int64(math.MaxInt64)
 	for value := range elements(field(h, remaining)) {
 		isSpent := spentCount(value)
 		used = append(used, isSpent)
 		none = none && !isSpent
-	}
-	if none {
-		return false
+		if d, ok := parseDecimal(value); ok {
+			low = min(low, d.whole)
+		}
 	}
 	var all, own spent
 	i := 0
@@ -54,6 +55,10 @@ func (s *spent) addPair(h http.Header, now time.Time, remaining, reset string) (
 			own.add(wait, ok)
 		}
 		i++
+	}
+	s.count(low, all.wait, all.stated && low < math.MaxInt64)
+	if none {
+		return false
 	}
 	if i != len(used) {
 		own = all
@@ -78,16 +83,17 @@ func (s *spent) addHubSpot(h http.Header) {
 	if anySpent(h, prefix+"Daily-Remaining") {
 		s.add(0, false)
 	}
-	if !anySpent(h, prefix+"Remaining") {
-		return
-	}
 	var interval spent
 	for value := range elements(field(h, prefix+"Interval-Milliseconds")) {
 		if d, ok := parseDecimal(value); ok {
 			interval.add(d.of(time.Millisecond), true)
 		}
 	}
-	s.add(interval.wait, interval.stated)
+	if anySpent(h, prefix+"Remaining") {
+		s.add(interval.wait, interval.stated)
+	} else if d, ok := parseDecimal(trim(h.Get(prefix + "Remaining"))); ok {
+		s.count(d.whole, interval.wait, interval.stated)
+	}
 }
 
 func anySpent(h http.Header, name string) bool {

@@ -29,11 +29,12 @@
 // RESOURCE_EXHAUSTED without a time backs off: 1 s, doubled with each refusal of an RPC
 // that was sent after the one before, up to a minute; reset by an RPC that succeeds.
 // A time above [WithMaxHold] is cut to that; then a single RPC goes, and the others wait for its
-// answer for a little. [WithClassifier] decides otherwise. A message that is larger than one of the two sides
-// takes is RESOURCE_EXHAUSTED too, but about no limit that time could help.
+// answer for a little. [WithClassifier] decides otherwise. A message that is larger than one of
+// the two sides takes is RESOURCE_EXHAUSTED too, but about no limit that time could help.
 //
 // An RPC that succeeds, and has metadata which says that nothing remains (ratelimit-remaining: 0
-// and ratelimit-reset, and what is like it; see feedback.ReadSpent), holds the key as well. The
+// and ratelimit-reset, and what is like it; see feedback.ReadSpent), or no more than is in flight,
+// holds the key as well. The
 // rules are those of package transport, to the instant: the same answers have both send at the
 // same times. [WithAdaptiveRate], [WithMaxInFlight] and transport.Settle work alike, too.
 //

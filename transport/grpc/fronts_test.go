@@ -27,7 +27,8 @@ import (
 type saying struct {
 	refused bool
 	wait    time.Duration // until the partner wants the next call; below 0: not stated
-	spent   time.Duration // of a success: nothing remains for so long
+	spent   time.Duration // of a success: no more than left remains for so long
+	left    int
 	takes   time.Duration
 }
 
@@ -80,7 +81,7 @@ func overHTTP(t *testing.T, w any, o needs, _ []string, answer func(host string,
 				resp.Header.Set("Retry-After", seconds(a.wait))
 			}
 		case a.spent > 0:
-			resp.Header.Set("RateLimit-Remaining", "0")
+			resp.Header.Set("RateLimit-Remaining", strconv.Itoa(a.left))
 			resp.Header.Set("RateLimit-Reset", seconds(a.spent))
 		}
 		return resp, nil
@@ -153,7 +154,7 @@ func overGRPC(t *testing.T, w any, o needs, hosts []string, answer func(host str
 			case a.refused:
 				return refusal(t, codes.ResourceExhausted, a.wait)
 			case a.spent > 0:
-				stream.SetTrailer(metadata.Pairs("ratelimit-remaining", "0", "ratelimit-reset", seconds(a.spent)))
+				stream.SetTrailer(metadata.Pairs("ratelimit-remaining", strconv.Itoa(a.left), "ratelimit-reset", seconds(a.spent)))
 			}
 			return s.echo(stream)
 		}
@@ -286,6 +287,17 @@ func TestBothFronts(t *testing.T) {
 			answer: script(saying{spent: 90 * sec}, saying{spent: 30 * sec}),
 			run:    func(t *testing.T, f *front, _ any) { f.one(t, "a", 1); f.all(t, "a", 3) },
 			want:   map[string][]time.Duration{"a": {0, 60 * sec, 90 * sec, 90*sec + T}},
+		},
+		"two remain": {
+			answer: script(saying{spent: 60 * sec, left: 2}, saying{takes: 5 * sec}, saying{takes: 5 * sec}),
+			run:    func(t *testing.T, f *front, _ any) { f.one(t, "a", 1); f.all(t, "a", 4) },
+			want:   map[string][]time.Duration{"a": {0, T, 2 * T, 60 * sec, 60*sec + T}},
+		},
+		"two remain, a Group": {
+			waiter: func(t *testing.T) any { return group(t, T, 100) },
+			answer: script(saying{spent: 60 * sec, left: 2}, saying{takes: 5 * sec}, saying{takes: 5 * sec}),
+			run:    func(t *testing.T, f *front, _ any) { f.one(t, "a", 1); f.one(t, "b", 1); f.all(t, "a", 4) },
+			want:   map[string][]time.Duration{"a": {0, T, 2 * T, 60 * sec, 60*sec + T}, "b": {0}},
 		},
 		"a trial that others wait for": {
 			needs:  needs{maxHold: time.Minute},

@@ -30,6 +30,9 @@ func (p *Pacer) listen(pass *passage, err error, md ...metadata.MD) {
 	}
 	if h := counts(md); a.Served && !a.Verdict.Refused && h != nil {
 		a.Verdict.Wait, a.Verdict.Capped, a.Verdict.Spent = feedback.ReadSpent(h, a.Received, p.maxHold)
+		if units, reset, ok := feedback.ReadRemaining(h, a.Received, p.maxHold); ok {
+			p.engine.Counted(&pass.Call, a, units, reset)
+		}
 	}
 	p.engine.Answered(&pass.Call, a)
 }

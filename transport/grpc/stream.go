@@ -19,7 +19,7 @@ func (p *Pacer) StreamClientInterceptor() grpc.StreamClientInterceptor {
 			return nil, err
 		}
 		// gRPC may end the stream on a goroutine of its own.
-		tried := sync.OnceFunc(func() { p.engine.Tried(&pass.Call) })
+		tried := sync.OnceFunc(func() { p.engine.Ended(&pass.Call) })
 		ended := tried
 		if p.engine.Placed(&pass.Call) {
 			free := sync.OnceFunc(func() { p.engine.Release(pass.Key) })

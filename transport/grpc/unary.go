@@ -20,12 +20,12 @@ func (p *Pacer) UnaryClientInterceptor() grpc.UnaryClientInterceptor {
 			return err
 		}
 		defer p.engine.Free(&pass.Call) // also if what is below panics
-		defer p.engine.Tried(&pass.Call)
+		defer p.engine.Ended(&pass.Call)
 		invoke := func() error {
 			header, trailer = nil, nil
 			err := invoker(p.watched(ctx, pass), method, req, reply, cc, opts...)
 			p.listen(pass, err, header, trailer)
-			p.engine.Tried(&pass.Call)
+			p.engine.Ended(&pass.Call)
 			return err
 		}
 		err = invoke()

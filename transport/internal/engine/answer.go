@@ -32,6 +32,7 @@ func (e *Engine) Answered(c *Call, a Answer) (moved bool) {
 	e.Forget(a.Received)
 	e.on(c.Key, a.Verdict, func(name string, k *state, _ bool) {
 		k.used = a.Received
+		k.count.told(window{0, until, a.Status, a.Verdict.Capped})
 		c.Until, moved = e.holdLocked(name, c.Key, k, until, c.known, a)
 	})
 	return moved

@@ -16,6 +16,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluice-go/sluice/internal/reason"
@@ -30,6 +31,7 @@ type Engine struct {
 	Floor   int64         // of the adaptive rate, in parts of Whole; 0: not adaptive
 	Budget  Budget
 	memory  memory
+	flying  atomic.Int64 // calls that are sent and not answered, if all have one key
 }
 
 // A Call is one request on its way, an attempt of it at a time. It is for one goroutine.
@@ -43,6 +45,7 @@ type Call struct {
 	asked  int64 // how many holds were known when the Waiter was asked last
 	known  int64 // how many refusals were known when it was sent
 	placed bool  // it has a place among those in flight
+	flies  bool  // it is counted among those that are sent and not answered
 	trial  *trial
 	settle func(actual int) error
 }
@@ -120,8 +123,9 @@ func (e *Engine) Units(ctx context.Context, key string, cost int64) error {
 // about both.
 func (e *Engine) Places(key string) bool { return e.MaxInFlight != nil && e.MaxInFlight(key) > 0 }
 
-// Free gives the place of a call back, if it has one.
+// Free gives the place of a call back, if it has one. The call has ended then.
 func (e *Engine) Free(c *Call) {
+	e.Ended(c)
 	if e.Placed(c) {
 		e.Release(c.Key)
 	}

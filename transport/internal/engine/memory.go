@@ -48,6 +48,7 @@ type state struct {
 	capped   bool      // the partner has stated more than can be held: one call tries
 	trial    *trial    // that is under way, or nil
 	stop     *trial    // a refusal that states no time, and whose body is not there yet, or nil
+	count    count     // of what remains
 	backoffs int       // refusals in a row without a time that helps
 	trouble  trouble
 	adaptive adaptive

@@ -20,10 +20,13 @@ const maxTrial = 10 * time.Second
 // be asked again then.
 func (e *Engine) Ready(c *Call) (wait func(context.Context) error) {
 	c.known = e.memory.known()
+	e.take(c)
 	e.each(c.Key, func(name string, k *state) bool {
 		switch _, held := e.heldLocked(c.Key, k, time.Now(), c.asked); {
 		case held && e.Hold != nil:
 			// A refusal has come since the Waiter said yes.
+			wait = func(ctx context.Context) error { return ctx.Err() }
+		case name != account && !e.sendsLocked(k, c):
 			wait = func(ctx context.Context) error { return ctx.Err() }
 		case k.stop != nil:
 			wait = e.await(k.stop)
@@ -37,7 +40,7 @@ func (e *Engine) Ready(c *Call) (wait func(context.Context) error) {
 		return wait == nil
 	})
 	if wait != nil {
-		e.Tried(c)
+		e.Ended(c)
 	}
 	return wait
 }
@@ -71,9 +74,10 @@ func (e *Engine) owes(key string) (err error) {
 	return err
 }
 
-// Tried is called when the call has its answer, or will get none: if it was a trial, the others
+// Ended is called when the call has its answer, or will get none: if it was a trial, the others
 // go on.
-func (e *Engine) Tried(c *Call) {
+func (e *Engine) Ended(c *Call) {
+	e.land(c)
 	if c.trial != nil {
 		e.end(c.trial)
 		c.trial = nil

@@ -10,7 +10,8 @@ import (
 // A Waiter is a Waiter or a KeyedWaiter of package transport with all that it may say. A
 // function is nil if it does not; a Waiter ignores the key.
 type Waiter struct {
-	Is any // the Waiter itself, for its name
+	Is  any  // the Waiter itself, for its name
+	One bool // all calls have one key
 
 	Wait     func(ctx context.Context, key string) error
 	WaitN    func(ctx context.Context, key string, cost int) error
@@ -49,7 +50,7 @@ type keyed interface {
 
 // Of returns a Waiter for all keys.
 func Of(w waiting) Waiter {
-	u := Waiter{Is: w, Wait: func(ctx context.Context, _ string) error { return w.Wait(ctx) }}
+	u := Waiter{Is: w, One: true, Wait: func(ctx context.Context, _ string) error { return w.Wait(ctx) }}
 	u.common(w)
 	if w, ok := w.(interface {
 		WaitN(context.Context, int) error
