@@ -57,7 +57,7 @@ func TestHeld(t *testing.T) {
 		b.HoldUntil(minute)
 		time.Sleep(time.Minute - 1)
 		held(minute, b.Held)
-		time.Sleep(1)
+		time.Sleep(1 * time.Nanosecond)
 		held(none, b.Held)
 		require.True(t, g.HoldAccount(time.Time{}), "there is one, and the zero Time holds nothing")
 		held(none, account.Held)

@@ -92,7 +92,7 @@ func policies(lines []string) (limits []Limit) {
 			continue
 		}
 		var l Limit
-		var units any = item.Value
+		units := item.Value
 		param := func(name string) any {
 			if item.Params == nil {
 				return nil

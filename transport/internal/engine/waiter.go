@@ -157,13 +157,13 @@ func OfKeyed(w keyed) Waiter {
 }
 
 // common takes what is said alike with keys and without.
-func (u *Waiter) common(w any) {
-	if w, ok := w.(interface{ CanScale() error }); ok {
-		u.CanScale = w.CanScale
+func (w *Waiter) common(is any) {
+	if v, ok := is.(interface{ CanScale() error }); ok {
+		w.CanScale = v.CanScale
 	}
-	if w, ok := w.(interface {
+	if v, ok := is.(interface {
 		WithArrival(context.Context, time.Time) context.Context
 	}); ok {
-		u.WithArrival = w.WithArrival
+		w.WithArrival = v.WithArrival
 	}
 }
