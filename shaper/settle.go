@@ -18,7 +18,7 @@ type Departure struct {
 	cost int64  // that was charged
 }
 
-// ErrFinal: the departure was settled before, or can be settled no more; see [WithUnsettled].
+// ErrFinal says that the departure was settled before, or can be settled no more; see [WithUnsettled].
 var ErrFinal = scheduler.ErrFinal
 
 const (
