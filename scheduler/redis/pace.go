@@ -27,14 +27,6 @@ type moment struct {
 	us, frac int64
 }
 
-// up returns the moment in whole microseconds, rounded up.
-func (m moment) up() int64 {
-	if m.frac > 0 {
-		return m.us + 1
-	}
-	return m.us
-}
-
 func newPace(r scheduler.Rate) (pace, error) {
 	if err := r.Validate(); err != nil {
 		return pace{}, fmt.Errorf("redis: %w", err)

@@ -279,9 +279,7 @@ func (s *Schedule) send(now time.Time, w want) (func(context.Context) error, fun
 	held := s.held
 	r.even, s.even = s.even, false
 	charged := len(s.charged)
-	for _, c := range s.charged {
-		r.charged = append(r.charged, c)
-	}
+	r.charged = append(r.charged, s.charged...)
 	if !probes {
 		switch within := s.within(now, w); {
 		case w.units > 0 && !s.fits(now, w):

@@ -29,16 +29,12 @@ type header struct {
 	expires int64         // the instant of the store's, in microseconds, from which on nothing is to be done; 0: none
 }
 
-func (h *header) head() *header { return h }
-
 // A heard is what each reply tells.
 type heard struct {
 	now    int64 // of the store's clock, in microseconds
 	late   bool  // nothing was done
 	living int64 // processes that use the limit
 }
-
-func (h heard) told() heard { return h }
 
 // A paceRequest is a step of a pace.
 type paceRequest struct {
