@@ -68,13 +68,18 @@ func refuseStream(conn net.Conn) (streams int) {
 			}
 		case *http2.HeadersFrame:
 			streams++
+		case *http2.DataFrame:
+			// Answered once the request is there: gRPC takes what comes while it sends for
+			// an error of its own now and then.
 			id := f.StreamID
-			if streams == 1 {
+			switch {
+			case !f.StreamEnded():
+			case streams == 1:
 				frames <- func(w *http2.Framer) error { return w.WriteRSTStream(id, http2.ErrCodeRefusedStream) }
-				continue
-			}
-			frames <- func(w *http2.Framer) error {
-				return w.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: notFound(), EndHeaders: true, EndStream: true})
+			default:
+				frames <- func(w *http2.Framer) error {
+					return w.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: notFound(), EndHeaders: true, EndStream: true})
+				}
 			}
 		}
 	}
