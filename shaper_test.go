@@ -200,7 +200,7 @@ func TestQueueKeepsThePace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pace, err := shaper.New(scheduler.PerSecond(10))
 		require.NoError(t, err)
-		q, err := queue.New(pace, queue.WithWorkers(4))
+		q, err := queue.New(pace, queue.Run, queue.WithWorkers(4))
 		require.NoError(t, err)
 		start := time.Now()
 		started := make(chan time.Duration, 100)

@@ -14,7 +14,6 @@ import (
 	"github.com/sluice-go/sluice/internal/trial"
 	"github.com/sluice-go/sluice/queue"
 	"github.com/sluice-go/sluice/scheduler"
-	"github.com/sluice-go/sluice/shaper"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -23,11 +22,11 @@ import (
 // A panicking job costs one job, not one worker. Source: openclaw/wacli#179,
 // infiniflow/ragflow#16795, alitto/pond#137, RHEnVision/provisioning-backend#385.
 func TestCaseF01_PanicCostsOneJob(t *testing.T) {
-	for name, w := range waiters(t, 10, time.Second) {
+	for name, rate := range map[string]scheduler.Rate{"": scheduler.Per(10, time.Second)} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var l errorLog
-				q := newQueue(t, w(), queue.WithErrorHandler(l.handle))
+				q := newQueue(t, newShaper(t, rate), queue.WithErrorHandler(l.handle))
 				j := newJournal()
 				submit(t, q,
 					j.job(1),
@@ -62,10 +61,10 @@ func TestCaseF02_SubmitRacingClose(t *testing.T) {
 	const rounds, goroutines, each = 200, 20, 50
 	for round := range rounds {
 		var unrun atomic.Int64
-		q := newQueue(t, free{}, queue.WithWorkers(1+round%4), queue.WithCapacity(1+round%64),
+		q := newQueue(t, free(t), queue.WithWorkers(1+round%4), queue.WithCapacity(1+round%64),
 			queue.WithErrorHandler(func(err error) {
-				if u, ok := errors.AsType[*queue.UnrunError](err); ok {
-					u.Job(context.Background())
+				if u, ok := errors.AsType[*queue.UnrunError[queue.Job]](err); ok {
+					u.Item(context.Background())
 					unrun.Add(1)
 				}
 			}))
@@ -132,10 +131,10 @@ func TestCaseF02_SubmitRacingClose(t *testing.T) {
 // A full queue must not bypass the limiter: block policy.
 // Source: flyingsquirrel0419/layercache#77, PostHog/posthog-go#258, nuonco/nuon#2511.
 func TestCaseF04_FullQueueBlocks(t *testing.T) {
-	for name, w := range waiters(t, 10, time.Second) {
+	for name, rate := range map[string]scheduler.Rate{"": scheduler.Per(10, time.Second)} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := newQueue(t, w(), queue.WithCapacity(5))
+				q := newQueue(t, newShaper(t, rate), queue.WithCapacity(5))
 				j := newJournal()
 				for i := range 20 {
 					go submit(t, q, j.job(i))
@@ -170,10 +169,10 @@ func TestCaseF04_FullQueueBlocks(t *testing.T) {
 // not in the line any more. Source: flyingsquirrel0419/layercache#77,
 // PostHog/posthog-go#258, nuonco/nuon#2511.
 func TestCaseF04_FullQueueRejects(t *testing.T) {
-	for name, w := range waiters(t, 10, time.Second) {
+	for name, rate := range map[string]scheduler.Rate{"": scheduler.Per(10, time.Second)} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := newQueue(t, w(), queue.WithCapacity(4))
+				q := newQueue(t, newShaper(t, rate), queue.WithCapacity(4))
 				j := newJournal()
 				full := 0
 				for i := range 20 {
@@ -200,12 +199,12 @@ func TestCaseF04_FullQueueRejects(t *testing.T) {
 // spatie/laravel-rate-limited-job-middleware#30, ixti/sidekiq-throttled#36.
 func TestCaseF06_BacklogDrainsInNT(t *testing.T) {
 	const n = 10_000
-	for name, w := range waiters(t, 10, time.Minute) {
+	for name, rate := range map[string]scheduler.Rate{"": scheduler.Per(10, time.Minute)} {
 		for _, workers := range []int{1, 4} {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var l errorLog
-					q := newQueue(t, w(), queue.WithCapacity(n), queue.WithWorkers(workers), queue.WithErrorHandler(l.handle))
+					q := newQueue(t, newShaper(t, rate), queue.WithCapacity(n), queue.WithWorkers(workers), queue.WithErrorHandler(l.handle))
 					j := newJournal()
 					for i := range n {
 						require.NoError(t, q.TrySubmit(j.job(i)))
@@ -230,10 +229,10 @@ func TestCaseF06_BacklogDrainsInNT(t *testing.T) {
 // #194, diegosouzapw/OmniRoute#9041, #8616, aio-libs/aiojobs#290.
 func TestCaseF09_NeverWedges(t *testing.T) {
 	const operations = 10_000
-	for name, w := range waiters(t, 1000, time.Second) {
+	for name, rate := range map[string]scheduler.Rate{"": scheduler.Per(1000, time.Second)} {
 		t.Run(name, func(t *testing.T) {
 			trial.Bubble(t, 1, func(t *testing.T, rnd *rand.Rand) {
-				q := newQueue(t, w(), queue.WithCapacity(32), queue.WithWorkers(3), queue.WithErrorHandler(func(error) {}))
+				q := newQueue(t, newShaper(t, rate), queue.WithCapacity(32), queue.WithWorkers(3), queue.WithErrorHandler(func(error) {}))
 				j := newJournal()
 				for range operations {
 					end := misbehave(rnd.IntN(50))
@@ -285,7 +284,7 @@ func TestCaseF09_NeverWedges(t *testing.T) {
 func TestCaseH01_LifeCycle(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	for i := range 2000 {
-		q := newQueue(t, free{}, queue.WithWorkers(4))
+		q := newQueue(t, free(t), queue.WithWorkers(4))
 		ran := make(chan struct{})
 		submit(t, q, func(context.Context) error { close(ran); return nil })
 		<-ran
@@ -302,7 +301,7 @@ func TestCaseH01_LifeCycle(t *testing.T) {
 // sourcegraph/sourcegraph-public-snapshot#19720.
 func TestCaseH02_CancelledSubmitsLeaveNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, &pacer{T: time.Hour}, queue.WithCapacity(1))
+		q := newQueue(t, lineOf(t, time.Hour), queue.WithCapacity(1))
 		j := newJournal()
 		submit(t, q, j.job(0))
 		synctest.Wait()
@@ -340,17 +339,4 @@ func TestCaseH02_CancelledSubmitsLeaveNothing(t *testing.T) {
 		unrun, _ := q.Shutdown(dead())
 		assert.Len(t, unrun, 1)
 	})
-}
-
-// waiters makes the Waiters that the cases run against: the exact fake and the real
-// thing.
-func waiters(t *testing.T, units int64, per time.Duration) map[string]func() queue.Waiter {
-	return map[string]func() queue.Waiter{
-		"pacer": func() queue.Waiter { return &pacer{T: per / time.Duration(units)} },
-		"shaper": func() queue.Waiter {
-			s, err := shaper.New(scheduler.Per(units, per))
-			require.NoError(t, err)
-			return s
-		},
-	}
 }

@@ -34,7 +34,7 @@ func misbehave(i int) queue.Job {
 func TestPanicErrorTellsWhatAndWhere(t *testing.T) {
 	run := func(j queue.Job) *queue.PanicError {
 		var l errorLog
-		q := newQueue(t, free{}, queue.WithErrorHandler(l.handle))
+		q := newQueue(t, free(t), queue.WithErrorHandler(l.handle))
 		submit(t, q, j)
 		_, err := q.Shutdown(context.Background())
 		require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestHandlerMayMisbehave(t *testing.T) {
 	for name, end := range map[string]func(){"panic": func() { panic("handler") }, "goexit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := newQueue(t, &pacer{T: 100 * ms}, queue.WithErrorHandler(func(error) { end() }))
+				q := newQueue(t, lineOf(t, 100*ms), queue.WithErrorHandler(func(error) { end() }))
 				j := newJournal()
 				for i := range 10 {
 					submit(t, q, func(ctx context.Context) error { j.note(i); return misbehave(i)(ctx) })
@@ -99,7 +99,7 @@ func TestHandlerMayMisbehave(t *testing.T) {
 func TestWithoutHandlerPanicsAndUnrunJobsAreLogged(t *testing.T) {
 	logged := captureLog(t)
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, &pacer{T: time.Second})
+		q := newQueue(t, lineOf(t, time.Second))
 		submit(t, q,
 			func(context.Context) error { explode(); return nil },
 			func(context.Context) error { return errors.New("the job's own matter") },

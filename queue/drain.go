@@ -2,60 +2,39 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
-	"time"
+	"sync/atomic"
+
+	"github.com/sluice-go/sluice/shaper"
 )
 
-// A Source is where [Drain] takes its messages from: a broker, a table, a file.
+// Drain takes messages from src and runs them in the line of the Shaper, each in a slot of its own,
+// until src returns io.EOF or an error, ctx ends, or the line is closed. They start in the order
+// in which src gave them out.
 //
-// Next blocks until there is a message and returns the job that handles it,
-// acknowledgement included. io.EOF, not wrapped, says that there will be no more; every
-// other error stops the drain. With an error there is no job: one that comes with it does
-// not run, and is a fault that stops the drain. Next must return soon after ctx ends, and
-// it should then put back what it was about to take. Drain never calls the methods of a
-// Source concurrently, so a Source need not be safe for it.
+// It takes them ahead of their slots by what it takes to fetch them, as measured, so that the pace
+// is kept over any distance, and no sooner, so that none waits here that another consumer could
+// have. It has never more in hand, which is taken and not started, than ceil(rate x fetch time) + 1;
+// what comes beyond that is returned. A fetch time is the longest of the latest 8 calls of Take,
+// but for those that waited for messages: that took more than four times as long as the
+// shortest. Under a line whose schedule has no rate, or is [scheduler.Unlimited], it is as many as
+// have started during two of them, and one.
 //
-// Drain obtains the slot before it calls Next, and a slot does not keep: if Next takes
-// longer than 5 ms, Drain obtains a second slot with the message in hand. A Source whose
-// every Next crosses a network would thus run at half the pace. It should fetch ahead, so
-// that Next returns at once from memory, or be a [ReadySource].
-type Source interface {
-	Next(ctx context.Context) (Job, error)
-}
-
-// A ReadySource can tell that a message is there without taking it. Drain then calls
-// Ready, waits for the slot, and calls Next, so that no slot is obtained for an empty
-// source and the pace is exact also after idle times.
+// A message in hand, and one that runs, is extended after each third of its lease ([Extender]). On
+// a hold or a pause of the line, which are noticed within a second, those in hand are given back
+// ([Returner]), unless the hold ends before they would be missed.
 //
-// Ready blocks until the next call of Next will probably return at once. Its errors are
-// treated like those of Next.
-type ReadySource interface {
-	Source
-	Ready(ctx context.Context) error
-}
-
-// freshness is how old a slot may be when its job starts. It is the lateness that package
-// shaper tolerates by default.
-const freshness = 5 * time.Millisecond
-
-// Drain takes messages from src and runs their jobs at the pace of w, until src returns
-// io.EOF, ctx ends, or src or w fails. It obtains the slot first and takes the message
-// then, so that no message is held, and no visibility timeout of the broker runs, while
-// it would only wait. It suits work that lives elsewhere; for jobs that this process
-// makes, use a [Queue].
+// The end of ctx ends the taking: what is in hand is given back, and what runs goes on, its
+// context included (see [WithJobContext]). A message that cannot be given back goes to the error
+// handler as an [*UnrunError] of type Message. After io.EOF what is in hand still runs.
 //
-// One worker at a time stands at the source, so jobs start in the order in which src gave
-// them out. Failures of jobs go to the error handler (see [WithErrorHandler]) and do not
-// stop the drain; a job's ctx is the ctx of Drain. [WithCapacity] is refused, as Drain
-// has no line.
-//
-// Drain returns after its last job has ended: nil after io.EOF, the plain error of ctx,
-// or the wrapped error of the Source or Waiter, whichever stopped it first. A message
-// that was taken but must not start any more, because ctx or w ended while it waited for
-// a fresh slot, is reported to the error handler as an [*UnrunError].
-func Drain(ctx context.Context, src Source, w Waiter, opts ...Option) error {
+// Drain returns after its last job has ended: nil after io.EOF, the plain error of ctx, or the
+// wrapped error of the source or line, whichever stopped it first. For the options see each of
+// them.
+func Drain(ctx context.Context, line *shaper.Shaper, src Source, opts ...Option) error {
 	c, err := newConfig(opts)
 	switch {
 	case err != nil:
@@ -64,147 +43,146 @@ func Drain(ctx context.Context, src Source, w Waiter, opts ...Option) error {
 		return errNilContext
 	case src == nil:
 		return errNilSource
-	case w == nil:
-		return errNilWaiter
-	case c.capacitySet:
-		return errCapacity
+	case c.ofQueue != "":
+		return fmt.Errorf("queue: %s: not for Drain", c.ofQueue)
 	}
-
-	d := &drain{config: c, source: src, waiter: w, jobs: ctx, stand: make(chan struct{}, 1)}
-	d.taking, d.stop = context.WithCancelCause(ctx)
-	defer d.stop(nil)
-	for range c.workers {
-		d.group.Go(d.work)
+	if c.jobs == nil {
+		c.jobs = context.WithoutCancel(ctx)
 	}
-	d.group.Wait()
-
-	// Workers leave only when taking has ended: by a verdict, or because ctx has ended.
-	if v, ok := context.Cause(d.taking).(*verdict); ok {
-		return v.err
+	if c.jobs == nil {
+		c.jobs = context.WithoutCancel(ctx)
 	}
-	return ctx.Err()
+	d := &drain{
+		source: src, line: line, told: c, helds: make(map[*held]struct{}),
+		wake: make(chan struct{}, 1), news: make(chan struct{}, 1), over: make(chan struct{}),
+	}
+	c.capacity = unbounded // what is in hand is bounded by how it is taken
+	c.handler = d.heard
+	if d.queue, err = newQueue(c.jobs, line, d.run, c); err != nil {
+		return err
+	}
+	d.queue.calls = make(map[*entry[*held]]func() bool)
+	d.timebase = d.queue.timebase
+	return d.drain(ctx)
 }
 
+// A drain is a queue of messages, what feeds it, and what keeps the messages.
 type drain struct {
-	config
+	timebase
 	source Source
-	waiter Waiter
+	line   *shaper.Shaper
+	queue  *Queue[*held]
+	told   config // whose handler is the user's
 
-	jobs   context.Context         // what running jobs see: the caller's
-	taking context.Context         // its child; no message is taken after it ends
-	stop   context.CancelCauseFunc // ends taking; only the first cause counts
-	group  sync.WaitGroup          // the workers
+	wake chan struct{} // a message has started
+	news chan struct{} // messages have come
+	over chan struct{} // closed when there is nothing to keep any more
 
-	// stand is full while a worker stands at the source, in Ready, Wait and Next. It is a
-	// channel, so that workers that queue up for it leave when the context ends.
-	stand chan struct{}
+	taking context.Context // ends when no message is taken any more
+	ended  atomic.Bool     // the source has said so while it was not asked
+	fetch  fetches
+
+	mu     sync.Mutex
+	seen   sight
+	looked bool
+	helds  map[*held]struct{}
+
+	work sync.WaitGroup // calls of messages' methods beside their jobs
 }
 
-// verdict is the cause with which the drain itself ends taking. A nil err means that the
-// source is exhausted.
-type verdict struct{ err error }
+// errEnough says that the taking has ended otherwise than by the source.
+var errEnough = errors.New("queue: taking has ended")
 
-func (v *verdict) Error() string { return fmt.Sprintf("queue: drain stopped: %v", v.err) }
-
-// work is the life of one worker. One that is ended by Goexit replaces itself; it is
-// still counted while it does, so Drain cannot miss its heir.
-func (d *drain) work() {
-	gone := true
-	defer func() {
-		if gone {
-			d.group.Go(d.work)
-		}
+func (d *drain) drain(ctx context.Context) error {
+	taking, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(d.queue.accepting, stop)() // the line has failed
+	d.taking = taking
+	d.watchEnd(stop)
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		d.keep()
 	}()
-	for d.serve() {
-	}
-	gone = false
-}
 
-// serve takes one message and runs it, and reports whether there may be another.
-func (d *drain) serve() bool {
-	var slot slot
-	defer slot.release()
-	job := d.fetch(&slot)
-	if job == nil {
-		return false
-	}
-	contain(func() error { return job(d.jobs) }, func(err error) {
-		if err != nil {
-			d.report(err)
-		}
+	// A source may call Goexit, so it has a goroutine of its own.
+	var err error
+	fed := make(chan struct{})
+	go contain(d.feed, func(e error) {
+		err = e
+		close(fed)
 	})
-	return true
-}
-
-// fetch stands at the source until it has a message that may start now. It returns nil
-// when the drain has stopped.
-func (d *drain) fetch(slot *slot) (job Job) {
+	<-fed
+	stop()
+	d.queue.refuse()
 	select {
-	case d.stand <- struct{}{}:
-		defer func() { <-d.stand }()
-	case <-d.taking.Done():
-		return nil
+	case <-d.queue.quiescent:
+	case <-ctx.Done():
 	}
-	// Both may have been ready, and a stopped drain takes nothing.
-	if d.taking.Err() != nil {
-		return nil
+	unrun := d.queue.Stop()
+	cut := len(unrun) > 0 || err == errEnough && !d.ended.Load()
+	d.giveAllBack(unrun, ctx)
+	unrun, _ = d.queue.Shutdown(context.Background()) // waits for what runs
+	d.giveAllBack(unrun, ctx)
+	close(d.over)
+	<-kept
+	d.work.Wait()
+
+	_, panicked := errors.AsType[*PanicError](err)
+	switch failure := d.failure(); {
+	case panicked:
+		return err
+	case err != nil && err != io.EOF && err != errEnough:
+		return fmt.Errorf("queue: source: %w", err)
+	case failure != nil:
+		return failure
+	case cut:
+		return ctx.Err()
 	}
-	contain(func() error { return d.take(&job, slot) }, func(err error) {
-		if err == nil {
-			return
-		}
-		if err == io.EOF {
-			d.stop(&verdict{})
-		} else {
-			d.stop(&verdict{err})
-		}
-		if unrun := job; unrun != nil {
-			job = nil
-			d.report(&UnrunError{Job: unrun, Err: err})
+	return nil
+}
+
+// watchEnd ends the taking when the source says that it has ended.
+func (d *drain) watchEnd(stop func()) {
+	e, ok := d.source.(Ender)
+	if !ok {
+		return
+	}
+	ended := e.Ended()
+	d.work.Go(func() {
+		select {
+		case <-ended:
+			d.ended.Store(true)
+			stop()
+		case <-d.taking.Done():
 		}
 	})
-	return job
 }
 
-// take obtains a slot and stores the message for it in job. If it fails although a
-// message was taken, the message is in job all the same.
-func (d *drain) take(job *Job, slot *slot) (err error) {
-	if r, ok := d.source.(ReadySource); ok {
-		if err := r.Ready(d.taking); err != nil {
-			return d.sourceError(err)
-		}
+// heard is the error handler of the queue of messages.
+func (d *drain) heard(err error) {
+	if unrun, ok := err.(*UnrunError[*held]); ok {
+		d.giveBack(unrun.Item, unrun.Err)
+		return
 	}
-	if err := slot.obtain(d.taking, d.waiter); err != nil {
-		return err
+	if err == d.failure() {
+		return // Drain returns it
 	}
-	asked := time.Now()
-	if *job, err = d.source.Next(d.taking); err != nil {
-		if *job != nil {
-			return fmt.Errorf("queue: source: a job together with an error: %w", err)
-		}
-		return d.sourceError(err)
-	}
-	if *job == nil {
-		return errNoMessage
-	}
-	// On a stale slot this job would start late, and the next one, on a fresh slot, too
-	// close behind it.
-	if time.Since(asked) > freshness {
-		if err := slot.obtain(d.taking, d.waiter); err != nil {
-			return err
-		}
-	}
-	return d.taking.Err()
+	d.told.report(err)
 }
 
-func (d *drain) sourceError(err error) error {
-	switch {
-	case err == io.EOF:
-		// Only the bare value is the agreed sign. Wrapped it tells of a connection that
-		// broke.
-		return err
-	case d.taking.Err() != nil:
-		return d.taking.Err()
+func (d *drain) failure() error {
+	d.queue.mu.Lock()
+	defer d.queue.mu.Unlock()
+	return d.queue.failure
+}
+
+func (d *drain) giveAllBack(messages []*held, ctx context.Context) {
+	why := ctx.Err()
+	if why == nil {
+		why = ErrClosed
 	}
-	return fmt.Errorf("queue: source: %w", err)
+	for _, h := range messages {
+		d.giveBack(h, why)
+	}
 }

@@ -10,13 +10,17 @@ import (
 )
 
 var (
-	// ErrFull is returned by [Queue.TrySubmit] when as many jobs wait as the capacity allows.
+	// ErrFull is returned by [Queue.TrySubmit] when as many jobs wait, or are delayed, as may.
 	ErrFull = errors.New("queue: full")
 
-	// ErrClosed is returned by [Queue.Submit] and [Queue.TrySubmit] once [Queue.Shutdown] or
-	// [Queue.Close] was called. It matches, by [errors.Is], what bears its name in the other
+	// ErrClosed is returned by [Queue.Submit] and [Queue.TrySubmit] once [Queue.Stop],
+	// [Queue.Shutdown] or [Queue.Close] was called. It matches, by [errors.Is], what bears its name in the other
 	// packages of this module.
 	ErrClosed = reason.New("queue", "closed", "closed")
+
+	// ErrExpired is the reason of the [UnrunError] of a job that would have started after its
+	// [NotAfter].
+	ErrExpired = errors.New("queue: expired")
 
 	// ErrGoexit is the Value of the [PanicError] of a job that called [runtime.Goexit], which
 	// is what the FailNow and Fatal methods of package testing do. errors.Is(err, ErrGoexit)
@@ -26,15 +30,17 @@ var (
 	errZeroQueue  = errors.New("queue: zero Queue: make one with New")
 	errNilContext = errors.New("queue: nil context")
 	errNilJob     = errors.New("queue: nil job")
-	errNilWaiter  = errors.New("queue: nil waiter")
+	errNilLine    = errors.New("queue: nil line: must be a Shaper")
+	errNilHandle  = errors.New("queue: nil function for the items")
 	errNilSource  = errors.New("queue: nil source")
-	errCapacity   = errors.New("queue: WithCapacity does not apply to Drain: it has no line")
-	errNoMessage  = errors.New("queue: source: Next returned neither a job nor an error")
+	errJobContext = errors.New("queue: WithJobContext is for Drain")
+	errNoMessage  = errors.New("Take returned a nil message")
+	errNoJob      = errors.New("neither a job nor an error")
 )
 
 // A PanicError says that a job did not return: it panicked or called [runtime.Goexit]. It
-// matches what the job panicked with, if that is an error. A Waiter or Source that does
-// the same has failed for good, with this error.
+// matches what the job panicked with, if that is an error. A Source that does the same has failed
+// for good, with this error.
 type PanicError struct {
 	Value any    // the value of the panic; ErrGoexit if it called runtime.Goexit
 	Stack []byte // the stack at that moment, as formatted by runtime/debug.Stack
@@ -54,18 +60,32 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// An UnrunError hands an accepted job that will not run to the error handler. It matches
-// Err, the reason.
-type UnrunError struct {
-	Job Job
-	Err error
+// An UnrunError hands an accepted job that will not run to the error handler: the item of a
+// [Queue], or the [Message] of a [Drain]. It matches Err, the reason.
+type UnrunError[T any] struct {
+	Item T
+	Err  error
 }
 
 // Error returns the reason with a prefix.
-func (e *UnrunError) Error() string { return fmt.Sprintf("queue: job not run: %v", e.Err) }
+func (e *UnrunError[T]) Error() string { return fmt.Sprintf("queue: job not run: %v", e.Err) }
 
 // Unwrap returns the reason.
-func (e *UnrunError) Unwrap() error { return e.Err }
+func (e *UnrunError[T]) Unwrap() error { return e.Err }
+
+func (e *UnrunError[T]) lost() {}
+
+// A messageError is what a method of a message has returned.
+type messageError struct {
+	method string
+	err    error
+}
+
+func (e *messageError) Error() string {
+	return fmt.Sprintf("queue: %s of a message: %v", e.method, e.err)
+}
+func (e *messageError) Unwrap() error { return e.err }
+func (e *messageError) lost()         {}
 
 // logLost is the error handler where none was set. It logs what would otherwise leave no
 // trace but a count.
@@ -74,7 +94,10 @@ func logLost(err error) {
 		slog.LogAttrs(context.Background(), slog.LevelError, err.Error(), slog.String("stack", string(p.Stack)))
 		return
 	}
-	if _, ok := errors.AsType[*UnrunError](err); ok {
+	if _, ok := errors.AsType[interface {
+		error
+		lost()
+	}](err); ok {
 		slog.LogAttrs(context.Background(), slog.LevelError, err.Error())
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"sync"
 	"time"
 
 	"github.com/sluice-go/sluice/queue"
@@ -25,17 +26,16 @@ func ExampleQueue() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	q, err := queue.New(pace, queue.WithWorkers(4))
+	q, err := queue.New(pace, ship, queue.WithWorkers(4)) // ship(ctx, order) runs for each order
 	if err != nil {
 		log.Fatal(err)
 	}
 	for _, order := range []string{"A-1", "A-2", "A-3"} {
-		err := q.Submit(ctx, func(ctx context.Context) error { return ship(ctx, order) })
-		if err != nil {
+		if err := q.Submit(ctx, order); err != nil {
 			log.Fatal(err) // not accepted
 		}
 	}
-	unrun, err := q.Shutdown(ctx) // lets the line drain, or hands back what is left
+	unrun, err := q.Shutdown(ctx) // lets the line drain, or hands back the orders that are left
 	fmt.Println(len(unrun), err)
 	// Unordered output:
 	// shipped A-1
@@ -44,13 +44,13 @@ func ExampleQueue() {
 	// 0 <nil>
 }
 
-// A partner takes 100 requests a second and tolerates two at a time.
+// A partner takes 100 requests a second and tolerates two at a time. Jobs are functions here.
 func Example() {
 	pace, err := shaper.New(scheduler.PerSecond(100))
 	if err != nil {
 		panic(err)
 	}
-	q, err := queue.New(pace, queue.WithWorkers(2), queue.WithErrorHandler(func(err error) {
+	q, err := queue.New(pace, queue.Run, queue.WithWorkers(2), queue.WithErrorHandler(func(err error) {
 		if p, ok := errors.AsType[*queue.PanicError](err); ok {
 			fmt.Println("a bug:", p.Value)
 			return
@@ -76,8 +76,7 @@ func Example() {
 		}
 	}
 
-	// What has not started within 10 s comes back, to be stored for the next start of the
-	// program.
+	// What has not started within 10 s comes back.
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	unrun, err := q.Shutdown(ctx)
@@ -91,58 +90,181 @@ func Example() {
 	// 2 done, 1 failed
 }
 
-// inbox is a Source over a channel that a consumer fills ahead of time, so Next returns at
-// once when there is a message, and Ready tells when that is.
-type inbox struct {
-	messages <-chan string
-	head     string
-	have     bool
-}
-
-func (b *inbox) Ready(ctx context.Context) error {
-	if b.have {
-		return nil
-	}
-	select {
-	case m, ok := <-b.messages:
-		if !ok {
-			return io.EOF
+// A job that could not be done yet asks to be run again. It takes a slot of its own then, and
+// no worker waits.
+func ExampleAgain() {
+	begin := time.Now()
+	tries := 0
+	q, err := queue.New(shaper.MustNew(scheduler.PerSecond(100)), func(_ context.Context, order string) error {
+		if tries++; tries < 3 {
+			fmt.Println(order, "is not ready")
+			return queue.Again(20 * time.Millisecond)
 		}
-		b.head, b.have = m, true
+		fmt.Println(order, "is shipped, after at least 40 ms:", time.Since(begin) >= 40*time.Millisecond)
 		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	})
+	if err != nil {
+		panic(err)
 	}
+	if err := q.TrySubmit("A-1", queue.NotAfter(begin.Add(time.Hour))); err != nil {
+		panic(err)
+	}
+	_, err = q.Shutdown(context.Background())
+	fmt.Println(err)
+	// Output:
+	// A-1 is not ready
+	// A-1 is not ready
+	// A-1 is shipped, after at least 40 ms: true
+	// <nil>
 }
 
-func (b *inbox) Next(ctx context.Context) (queue.Job, error) {
-	if err := b.Ready(ctx); err != nil {
-		return nil, err
+// A slow tenant, 2 requests a second and one worker, keeps neither the line nor the workers from
+// the others.
+func ExampleQueue_SubmitTo() {
+	account := shaper.MustNew(scheduler.PerSecond(100))
+	var mu sync.Mutex
+	var order []string
+	q, err := queue.New(account, func(_ context.Context, request string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		order = append(order, request)
+		return nil
+	}, queue.WithWorkers(4), queue.WithWorkersPerKey(1), queue.WithCapacityPerKey(100), queue.WithKeys(scheduler.PerSecond(2)))
+	if err != nil {
+		panic(err)
 	}
-	m := b.head
-	b.have = false
-	return func(context.Context) error {
-		fmt.Println("handled", m)
-		return nil // and acknowledge m here
-	}, nil
+	for _, r := range []struct{ tenant, request string }{{"slow", "slow 1"}, {"slow", "slow 2"}, {"other", "other 1"}} {
+		if err := q.TrySubmitTo(r.tenant, r.request); err != nil {
+			panic(err)
+		}
+	}
+	_, _ = q.Shutdown(context.Background())
+	fmt.Println(order)
+	// Output:
+	// [slow 1 other 1 slow 2]
 }
+
+// A basket gathers what is to be sent together.
+type basket struct {
+	mu    sync.Mutex
+	items []string
+}
+
+func (b *basket) put(item string) (first bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.items = append(b.items, item)
+	return len(b.items) == 1
+}
+
+// take takes up to n items out, and tells whether there are more.
+func (b *basket) take(n int) (items []string, more bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n = min(n, len(b.items))
+	items, b.items = b.items[:n:n], b.items[n:]
+	return items, len(b.items) > 0
+}
+
+// One request takes up to 3 items. A job takes what has gathered by the time that its slot has
+// come, so requests are as few as the pace allows, and no item waits to fill one.
+func Example_batches() {
+	var waiting basket
+	q, err := queue.New(shaper.MustNew(scheduler.PerSecond(100)), func(_ context.Context, b *basket) error {
+		items, more := b.take(3)
+		fmt.Println("sent", items)
+		if more {
+			return queue.Again(0) // another request, in a slot of its own
+		}
+		return nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	for _, item := range []string{"a", "b", "c", "d", "e"} {
+		if waiting.put(item) && item != "a" {
+			panic("a job is there already")
+		}
+	}
+	// There is a job while the basket is not empty.
+	if err := q.TrySubmit(&waiting); err != nil {
+		panic(err)
+	}
+	_, _ = q.Shutdown(context.Background())
+	// Output:
+	// sent [a b c]
+	// sent [d e]
+}
+
+// inbox is a Source of a channel.
+type inbox <-chan string
+
+func (b inbox) Take(ctx context.Context, n int) (messages []queue.Message, err error) {
+	for len(messages) < n {
+		select {
+		case m, ok := <-b:
+			if !ok {
+				return messages, io.EOF
+			}
+			messages = append(messages, text(m))
+			continue
+		default:
+		}
+		if len(messages) > 0 {
+			return messages, nil // what there is
+		}
+		select {
+		case m, ok := <-b:
+			if !ok {
+				return nil, io.EOF
+			}
+			messages = append(messages, text(m))
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return messages, nil
+}
+
+// text is a Message that is acknowledged once it is handled.
+type text string
+
+func (m text) Run(context.Context) error  { fmt.Println("handled", m); return nil }
+func (m text) Done(context.Context) error { fmt.Println("acknowledged", m); return nil }
 
 func ExampleDrain() {
-	messages := make(chan string, 3)
-	for _, m := range []string{"one", "two", "three"} {
-		messages <- m
-	}
+	messages := make(chan string, 2)
+	messages <- "one"
+	messages <- "two"
 	close(messages)
 
 	pace, err := shaper.New(scheduler.PerSecond(100))
 	if err != nil {
 		panic(err)
 	}
-	err = queue.Drain(context.Background(), &inbox{messages: messages}, pace)
+	err = queue.Drain(context.Background(), pace, inbox(messages))
 	fmt.Println(err)
 	// Output:
 	// handled one
+	// acknowledged one
 	// handled two
-	// handled three
+	// acknowledged two
+	// <nil>
+}
+
+// A plain source fetches one job at a time.
+func ExampleNext() {
+	left := 2
+	source := queue.Next(func(context.Context) (queue.Job, error) {
+		if left == 0 {
+			return nil, io.EOF
+		}
+		left--
+		return func(context.Context) error { fmt.Println("a job"); return nil }, nil
+	})
+	fmt.Println(queue.Drain(context.Background(), shaper.MustNew(scheduler.PerSecond(100)), source))
+	// Output:
+	// a job
+	// a job
 	// <nil>
 }

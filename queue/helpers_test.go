@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/queue"
+	"github.com/sluice-go/sluice/scheduler"
+	"github.com/sluice-go/sluice/shaper"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -16,64 +18,23 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// pacer is a Waiter for fake time: one slot every T, not a nanosecond early or late, and
-// the line's order is that of the mutex. A cancelled wait forfeits its slot, which only
-// happens here when a queue ends.
-type pacer struct {
-	T time.Duration
+// jobs is a queue of functions.
+type jobs = queue.Queue[queue.Job]
 
-	mu      sync.Mutex
-	tat     time.Time
-	slots   int // granted
-	waiting int // calls of Wait in progress
-	crowd   int // the most calls of Wait that were in progress together
+// lineOf returns a line that grants one slot every T.
+func lineOf(t testing.TB, T time.Duration, opts ...shaper.Option) *shaper.Shaper {
+	return newShaper(t, scheduler.Per(1, T), opts...)
 }
 
-func (p *pacer) Wait(ctx context.Context) error {
-	p.mu.Lock()
-	now := time.Now()
-	due := now
-	if p.tat.After(now) {
-		due = p.tat
-	}
-	p.tat = due.Add(p.T)
-	p.waiting++
-	p.crowd = max(p.crowd, p.waiting)
-	p.mu.Unlock()
-	defer func() {
-		p.mu.Lock()
-		p.waiting--
-		p.mu.Unlock()
-	}()
+// free returns a line in which no call waits.
+func free(t testing.TB) *shaper.Shaper { return newShaper(t, scheduler.Unlimited) }
 
-	t := time.NewTimer(due.Sub(now))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		p.mu.Lock()
-		p.slots++
-		p.mu.Unlock()
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+func newShaper(t testing.TB, r scheduler.Rate, opts ...shaper.Option) *shaper.Shaper {
+	t.Helper()
+	s, err := shaper.New(r, opts...)
+	require.NoError(t, err)
+	return s
 }
-
-func (p *pacer) counts() (slots, waiting, crowd int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.slots, p.waiting, p.crowd
-}
-
-// free is a Waiter that never makes a worker wait.
-type free struct{}
-
-func (free) Wait(context.Context) error { return nil }
-
-// waiterFunc is a Waiter made of a function.
-type waiterFunc func(ctx context.Context) error
-
-func (f waiterFunc) Wait(ctx context.Context) error { return f(ctx) }
 
 // journal notes which job started when.
 type journal struct {
@@ -129,14 +90,14 @@ func (l *errorLog) all() []error {
 	return append([]error(nil), l.errs...)
 }
 
-func newQueue(t testing.TB, w queue.Waiter, opts ...queue.Option) *queue.Queue {
+func newQueue(t testing.TB, line *shaper.Shaper, opts ...queue.Option) *jobs {
 	t.Helper()
-	q, err := queue.New(w, opts...)
+	q, err := queue.New(line, queue.Run, opts...)
 	require.NoError(t, err)
 	return q
 }
 
-func submit(t testing.TB, q *queue.Queue, jobs ...queue.Job) {
+func submit(t testing.TB, q *jobs, jobs ...queue.Job) {
 	t.Helper()
 	for _, j := range jobs {
 		assert.NoError(t, q.Submit(context.Background(), j))
@@ -145,7 +106,7 @@ func submit(t testing.TB, q *queue.Queue, jobs ...queue.Job) {
 
 // conserved checks that every accepted job is in exactly one place.
 func conserved(s queue.Stats) error {
-	if sum := s.Done + s.Failed + s.Returned + s.Waiting + s.Running; s.Submitted != sum {
+	if sum := s.Done + s.Failed + s.Expired + s.Returned + s.Waiting + s.Delayed + s.Running; s.Submitted != sum {
 		return fmt.Errorf("submitted %d, accounted for %d: %+v", s.Submitted, sum, s)
 	}
 	return nil

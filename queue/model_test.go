@@ -3,202 +3,297 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"math/rand/v2"
 	"runtime"
-	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/sluice-go/sluice/internal/trial"
 	"github.com/sluice-go/sluice/queue"
+	"github.com/sluice-go/sluice/scheduler"
+	"github.com/sluice-go/sluice/shaper"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-// TestStartsAgreeWithModel checks every start to the nanosecond against the textbook
-// recurrence of a queue with n servers behind a pacer, which shares no idea with the
-// implementation: job k starts at the latest of its submission, T after the start of job
-// k-1, and the moment at which one of n workers is free. So the queue starts nothing
-// early, and it never wedges or dawdles while a job, a slot and a worker are there.
-func TestStartsAgreeWithModel(t *testing.T) {
-	trial.Bubble(t, 70, func(t *testing.T, rnd *rand.Rand) {
-		workers := 1 + rnd.IntN(6)
-		T := time.Duration(1 + rnd.IntN(100_000_000))
-		n := 1 + rnd.IntN(150)
-		p := &pacer{T: T}
-		q := newQueue(t, p, queue.WithWorkers(workers), queue.WithCapacity(n), queue.WithErrorHandler(func(error) {}))
-		j := newJournal()
+// fate is what a job was told to do, and what became of it.
+type fate struct {
+	key                 string
+	notBefore, notAfter time.Duration // since the begin; 0: none
+	class               int
+	lasts               time.Duration
+	again               int // how often it asks to come again
+	ends                int
 
-		var want []time.Duration
-		idle := make([]time.Duration, workers) // when each worker is free, ascending
-		next := time.Duration(0)               // when the pacer allows
-		for k := range n {
-			if rnd.IntN(3) == 0 {
-				time.Sleep(upto(rnd, T*time.Duration(1+rnd.IntN(8))))
-			}
-			var lasts time.Duration
-			if rnd.IntN(2) == 0 {
-				lasts = upto(rnd, T*time.Duration(workers)*2)
-			}
-			start := max(time.Since(j.begin), next, idle[0])
-			want = append(want, start)
-			next = start + T
-			idle[0] = start + lasts
-			slices.Sort(idle)
-
-			require.NoError(t, q.TrySubmit(func(ctx context.Context) error {
-				j.note(k)
-				time.Sleep(lasts)
-				return misbehave(k)(ctx)
-			}))
-		}
-		_, err := q.Shutdown(context.Background())
-		require.NoError(t, err)
-		ids, at := j.starts()
-		require.Equal(t, upTo(0, n-1), ids)
-		require.Equal(t, want, at)
-		require.Equal(t, slices.Max(idle), max(time.Since(j.begin), slices.Max(idle)))
-		slots, _, crowd := p.counts()
-		require.Equal(t, n, slots, "one slot per job")
-		require.LessOrEqual(t, crowd, workers)
-	})
+	accepted               bool
+	came                   time.Duration // when it was accepted
+	starts                 []time.Duration
+	after                  time.Duration // it asked not to come again before
+	ended, back, toHandler int
+	expired                bool
 }
 
-// TestNoJobIsLost does everything at once with random timing, and then asks of every
-// single job what became of it.
+// TestNoJobIsLost does everything at once with random timing, and asks of every single job
+// whether it had one outcome, and kept to all that was asked of it.
 func TestNoJobIsLost(t *testing.T) {
-	trial.Bubble(t, 70, loseNoJob)
+	trial.Bubble(t, 300, loseNoJob)
 }
+
+type lossless struct {
+	t     *testing.T
+	rnd   *rand.Rand
+	begin time.Time
+	T     time.Duration
+	line  *shaper.Shaper
+	q     *queue.Queue[int]
+	jobs  []*fate
+
+	workers, perKey, running int
+	ofKey                    map[string]int
+}
+
+func (l *lossless) since() time.Duration { return time.Since(l.begin) }
+
+func (l *lossless) handle(ctx context.Context, id int) error {
+	f := l.jobs[id]
+	f.starts = append(f.starts, l.since())
+	l.running++
+	l.ofKey[f.key]++
+	require.LessOrEqual(l.t, l.running, l.workers)
+	require.LessOrEqual(l.t, l.ofKey[f.key], l.perKey)
+	select {
+	case <-time.After(f.lasts):
+	case <-ctx.Done():
+		if id%2 == 0 {
+			time.Sleep(f.lasts)
+		}
+	}
+	l.running--
+	l.ofKey[f.key]--
+	if len(f.starts) <= f.again {
+		d := upto(l.rnd, 10*l.T)
+		f.after = l.since() + d
+		return fmt.Errorf("not yet: %w", queue.Again(d))
+	}
+	f.ended++
+	switch f.ends % 5 {
+	case 0:
+		panic(id)
+	case 1:
+		runtime.Goexit()
+	case 2:
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+
+func (l *lossless) hears(err error) {
+	u, ok := errors.AsType[*queue.UnrunError[int]](err)
+	if !ok {
+		return
+	}
+	f := l.jobs[u.Item]
+	f.toHandler++
+	f.expired = errors.Is(u, queue.ErrExpired)
+	if l.rnd.IntN(3) == 0 {
+		runtime.Goexit()
+	}
+}
+
+func (l *lossless) handBack(ids []int) {
+	for i, id := range ids {
+		l.jobs[id].back++
+		if i > 0 {
+			require.LessOrEqual(l.t, l.arrival(ids[i-1]), l.arrival(id), "handed back in the order of the line")
+		}
+	}
+}
+
+func (l *lossless) arrival(id int) time.Duration { return max(l.jobs[id].came, l.jobs[id].notBefore) }
 
 func loseNoJob(t *testing.T, rnd *rand.Rand) {
-	const jobs = 100
-	T := time.Duration(1 + rnd.IntN(10_000_000))
-	p := &pacer{T: T}
-	breaks := int64(1 << 30)
-	if rnd.IntN(4) == 0 {
-		breaks = rnd.Int64N(jobs)
-	}
-	gone := errors.New("gone")
-	var calls atomic.Int64
-	w := waiterFunc(func(ctx context.Context) error {
-		if err := p.Wait(ctx); err != nil {
-			return err
-		}
-		switch n := calls.Add(1); {
-		case n > breaks:
-			return gone
-		case n%7 == 0:
-			return later(T / 2)
-		}
-		return nil
-	})
-	var l errorLog
-	q := newQueue(t, w, queue.WithWorkers(1+rnd.IntN(5)), queue.WithCapacity(1+rnd.IntN(20)), queue.WithErrorHandler(l.handle))
-
-	var accepted, ran, back [jobs]int
-	j := newJournal()
-	tell := make(chan int, jobs) // ids of jobs that are run by the test after they were handed back
-	make1 := func(id int, lasts time.Duration) queue.Job {
-		return func(ctx context.Context) error {
-			if ctx.Value(t) != nil {
-				tell <- id
-				return nil
-			}
-			ran[id]++
-			j.note(id)
-			select {
-			case <-time.After(lasts):
-			case <-ctx.Done():
-				if id%2 == 0 {
-					time.Sleep(lasts)
-				}
-			}
-			return misbehave(id)(ctx)
-		}
-	}
-	handBack := func(job queue.Job) {
-		require.NoError(t, job(context.WithValue(context.Background(), t, true)))
-		back[<-tell]++
-	}
-
-	order := make([]int, 0, jobs) // of acceptance, where it is known
-	for id := range jobs {
-		job := make1(id, upto(rnd, 6*T))
-		patience := upto(rnd, 20*T)
-		switch rnd.IntN(4) {
-		case 0:
-			if q.TrySubmit(job) == nil {
-				accepted[id]++
-				order = append(order, id)
-			}
-		default:
-			go func() {
-				ctx, cancel := context.WithTimeout(context.Background(), patience+1)
-				defer cancel()
-				if q.Submit(ctx, job) == nil {
-					accepted[id]++
-				}
-			}()
-			synctest.Wait() // either it is in, or it has its place among the blocked
-			order = append(order, id)
-		}
-		if rnd.IntN(3) == 0 {
-			time.Sleep(upto(rnd, 4*T) + 1)
-			synctest.Wait()
-			require.NoError(t, conserved(q.Stats()))
-		}
-	}
-
-	ctx, cancel := context.WithTimeout(context.Background(), upto(rnd, 60*T))
-	defer cancel()
+	l := &lossless{t: t, rnd: rnd, begin: time.Now(), ofKey: map[string]int{}}
+	l.T = time.Duration(1 + rnd.IntN(10_000_000))
+	lineOpts := []shaper.Option{shaper.WithClasses(2, 5*l.T), shaper.WithQueue(1 + rnd.IntN(5))}
 	if rnd.IntN(3) == 0 {
-		require.NoError(t, q.Close())
+		lineOpts = append(lineOpts, shaper.WithMaxDelay(upto(rnd, 10*l.T)))
 	}
-	unrun, err := q.Shutdown(ctx)
-	for _, job := range unrun {
-		handBack(job)
+	if rnd.IntN(3) == 0 {
+		lineOpts = append(lineOpts, shaper.WithMaxInFlight(1+rnd.IntN(3)))
 	}
-	if len(unrun) > 0 {
-		require.Error(t, err)
+	l.line = lineOf(t, l.T, lineOpts...)
+	l.workers, l.perKey = 1+rnd.IntN(5), 1+rnd.IntN(3)
+	var keyOpts []shaper.Option
+	if rnd.IntN(3) == 0 {
+		keyOpts = append(keyOpts, shaper.WithQueue(1+rnd.IntN(3)))
 	}
-	if _, err := q.Shutdown(context.Background()); err == nil {
-		require.Empty(t, unrun)
+	if rnd.IntN(4) == 0 {
+		keyOpts = append(keyOpts, shaper.WithMaxKeys(2))
 	}
-	synctest.Wait()
-	for _, err := range l.all() {
-		if u, ok := errors.AsType[*queue.UnrunError](err); ok {
-			handBack(u.Job)
+	rate := scheduler.Unlimited
+	if rnd.IntN(2) == 0 {
+		rate = scheduler.Per(1, 1+upto(rnd, 3*l.T))
+	}
+	opts := []queue.Option{
+		queue.WithWorkers(l.workers), queue.WithWorkersPerKey(l.perKey), queue.WithCapacity(1 + rnd.IntN(20)),
+		queue.WithMaxDelayed(1 + rnd.IntN(10)), queue.WithErrorHandler(l.hears), queue.WithKeys(rate, keyOpts...),
+	}
+	if rnd.IntN(2) == 0 {
+		opts = append(opts, queue.WithCapacityPerKey(1+rnd.IntN(10)))
+	}
+	var err error
+	l.q, err = queue.New(l.line, l.handle, opts...)
+	require.NoError(t, err)
+
+	const jobs = 60
+	for id := range jobs {
+		l.submit(id)
+		l.disturb()
+		if rnd.IntN(3) == 0 {
+			time.Sleep(upto(rnd, 4*l.T) + 1)
+			synctest.Wait()
+			require.NoError(t, conserved(l.q.Stats()))
 		}
 	}
-
-	s := q.Stats()
-	require.NoError(t, conserved(s))
-	require.Zero(t, s.Waiting+s.Running+s.Blocked)
-	for id := range jobs {
-		require.Equal(t, accepted[id], ran[id]+back[id], "job %d: ran %d, back %d", id, ran[id], back[id])
-		require.LessOrEqual(t, ran[id]+back[id], 1)
-	}
-	ids, _ := j.starts()
-	order = slices.DeleteFunc(order, func(id int) bool { return ran[id] == 0 })
-	require.Equal(t, order, append([]int{}, ids...)) // none at all is none in either spelling
+	l.line.Resume()
+	l.end()
+	l.judge()
 }
 
-// Jobs whose slots come all at once still leave the line in order; here seen with one
-// worker and no pace at all.
-func TestOrderWithoutPace(t *testing.T) {
-	q := newQueue(t, free{}, queue.WithCapacity(8))
-	j := newJournal()
-	for i := range 2000 {
-		if i%10 == 9 {
-			submit(t, q, func(context.Context) error { j.note(i); runtime.Goexit(); return nil })
+func (l *lossless) submit(id int) {
+	rnd := l.rnd
+	f := &fate{key: []string{"", "a", "b"}[rnd.IntN(3)], class: rnd.IntN(2), lasts: upto(rnd, 6*l.T), ends: rnd.IntN(20)}
+	l.jobs = append(l.jobs, f)
+	opts := []queue.JobOption{queue.Class(f.class)}
+	if rnd.IntN(4) == 0 {
+		f.again = rnd.IntN(4)
+	}
+	if rnd.IntN(4) == 0 {
+		f.notAfter = l.since() + upto(rnd, 30*l.T)
+		opts = append(opts, queue.NotAfter(l.begin.Add(f.notAfter)))
+	}
+	if rnd.IntN(4) == 0 {
+		f.notBefore = l.since() + upto(rnd, 20*l.T)
+		opts = append(opts, queue.NotBefore(l.begin.Add(f.notBefore)))
+	}
+	if rnd.IntN(2) == 0 {
+		f.came = l.since()
+		f.accepted = l.q.TrySubmitTo(f.key, id, opts...) == nil
+		return
+	}
+	patience := upto(rnd, 20*l.T)
+	f.came = l.since()
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience+1)
+		defer cancel()
+		f.accepted = l.q.SubmitTo(ctx, f.key, id, opts...) == nil
+	}()
+	synctest.Wait()
+}
+
+// disturb has other things happen to the line.
+func (l *lossless) disturb() {
+	switch l.rnd.IntN(40) {
+	case 0:
+		l.line.HoldUntil(time.Now().Add(upto(l.rnd, 20*l.T)))
+	case 1:
+		l.line.Pause()
+	case 2, 3:
+		l.line.Resume()
+	case 4:
+		l.line.Charge(l.rnd.IntN(5))
+	case 5:
+		require.NoError(l.t, l.line.SetRate(scheduler.Per(1, l.T+upto(l.rnd, l.T)+1)))
+	case 6:
+		l.handBack(l.q.Stop())
+	case 7:
+		if l.rnd.IntN(3) == 0 {
+			require.NoError(l.t, l.line.Close())
+		}
+	case 8:
+		if l.rnd.IntN(3) == 0 {
+			l.close()
+		}
+	}
+}
+
+// close calls Close on a goroutine of its own, as the handler may end it.
+func (l *lossless) close() {
+	go l.q.Close()
+	synctest.Wait()
+}
+
+// end ends the queue in one of all possible ways.
+func (l *lossless) end() {
+	ctx, cancel := context.WithTimeout(context.Background(), upto(l.rnd, 60*l.T))
+	defer cancel()
+	switch l.rnd.IntN(4) {
+	case 0:
+		l.close()
+	case 1:
+		l.handBack(l.q.Stop())
+	}
+	unrun, err := l.q.Shutdown(ctx)
+	l.handBack(unrun)
+	if len(unrun) > 0 {
+		require.Error(l.t, err)
+	}
+	unrun, err = l.q.Shutdown(context.Background())
+	l.handBack(unrun)
+	if err == nil {
+		require.Zero(l.t, l.q.Stats().Returned)
+	}
+	synctest.Wait()
+}
+
+func (l *lossless) judge() {
+	t, s := l.t, l.q.Stats()
+	require.NoError(t, conserved(s))
+	require.Zero(t, s.Waiting+s.Running+s.Delayed+s.Blocked)
+	var accepted, ended, unrun int64
+	for id, f := range l.jobs {
+		outcomes := f.ended + f.back + f.toHandler
+		if !f.accepted {
+			require.Zero(t, outcomes+len(f.starts), "job %d: refused: %+v", id, f)
 			continue
 		}
-		submit(t, q, j.job(i))
+		accepted++
+		ended += int64(f.ended)
+		unrun += int64(f.back + f.toHandler)
+		require.Equal(t, 1, outcomes, "job %d: %+v", id, f)
+		if f.ended == 1 {
+			require.Len(t, f.starts, f.again+1, "job %d", id)
+		}
+		for _, at := range f.starts {
+			require.GreaterOrEqual(t, at, f.notBefore, "job %d", id)
+			if f.notAfter > 0 {
+				require.Less(t, at, f.notAfter, "job %d", id)
+			}
+		}
+		if n := len(f.starts); n > 1 && f.ended == 1 {
+			require.GreaterOrEqual(t, f.starts[n-1], f.after, "job %d", id)
+		}
+		require.False(t, f.expired && f.notAfter == 0, "job %d", id)
 	}
-	_, err := q.Shutdown(context.Background())
-	require.NoError(t, err)
-	ids, _ := j.starts()
-	assert.Equal(t, upTo(0, 1999), ids)
+	require.Equal(t, [3]int64{accepted, ended, unrun}, [3]int64{s.Submitted, s.Done + s.Failed, s.Expired + s.Returned})
+	l.inOrder()
+	if l.line.Stats().Waiting > 0 {
+		t.Errorf("calls of the queue are left in the line")
+	}
+}
+
+// inOrder checks the order of plain jobs of a key and a class.
+func (l *lossless) inOrder() {
+	last := map[string]time.Duration{}
+	for id, f := range l.jobs {
+		if len(f.starts) == 0 || f.again > 0 || f.notBefore > 0 {
+			continue
+		}
+		of := fmt.Sprint(f.key, f.class)
+		assert.GreaterOrEqual(l.t, f.starts[0], last[of], "job %d", id)
+		last[of] = f.starts[0]
+	}
 }

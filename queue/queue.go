@@ -1,176 +1,212 @@
 package queue
 
 import (
-	"container/list"
 	"context"
+	"fmt"
+	"math"
 	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/shaper"
 )
 
-// A Job is one piece of work. Its ctx is cancelled when the queue gives up on it: when
-// the ctx of [Queue.Shutdown] ends, or on [Queue.Close]; context.Cause then tells why. It
-// also ends after the last job has. In [Drain] it is the ctx that Drain was called with.
-type Job func(ctx context.Context) error
-
-// A Queue starts jobs in the order of their submission, each in a slot of its own that a
-// [Waiter] grants. Make one with [New], hand it jobs with [Queue.Submit], and end it with
-// [Queue.Shutdown].
+// A Queue runs a function for each item that it is handed, at the pace of a Shaper. Make one with
+// [New], hand it items with [Queue.Submit], and end it with [Queue.Shutdown], or with
+// [Queue.Stop] before that. A job is an item that the Queue has accepted.
 //
-// Jobs leave the line in order. Jobs whose slots are granted at the same instant to
-// several workers begin at the same instant, and which of them executes its first
-// statement first is up to the scheduler of Go.
+// Jobs are calls in the line of the Shaper, beside all other calls of that: they leave, which is
+// to start, in its order, each in a slot of its own. Without classes, keys and weights that is
+// the order in which they came. Jobs whose slots are granted at the same instant begin at the
+// same instant, and which of them executes its first statement first is up to the scheduler of
+// Go.
 //
 // The zero Queue accepts nothing and says so.
 //
-// All methods may be called from any number of goroutines. A job may call them too, but
-// it should submit with [Queue.TrySubmit], as Submit could wait for room that only this
-// very job's end would make; and a job that waits for Shutdown waits for itself until the
-// ctx of Shutdown ends.
-type Queue struct {
+// All methods may be called from any number of goroutines. The function for the items may call
+// them too, but it should submit with [Queue.TrySubmit], as Submit could wait for room that only
+// the end of this very job would make; and a job that waits for Shutdown waits for itself until
+// the ctx of that ends.
+type Queue[T any] struct {
 	config
-	waiter Waiter
+	timebase
+	handle func(context.Context, T) error
+	group  *shaper.Group[string] // the jobs are calls of its keys
 
-	// running jobs see jobs; workers that wait for a slot see slots, its child. A Waiter
-	// that fails for good ends only slots, the end of Shutdown's patience ends both.
-	jobs      context.Context
-	slots     context.Context
+	jobs      context.Context // that of running jobs
 	endJobs   context.CancelCauseFunc
-	endSlots  context.CancelCauseFunc
-	quiescent chan struct{} // closed when no job will start any more and all workers have left
+	accepting context.Context // ends when no item is accepted any more
+	refusing  context.CancelFunc
+	quiescent chan struct{} // closed when no job will start any more and all have ended
 
-	// mu guards all fields below it. It is held for a few assignments: never while a
-	// Waiter, a Source, a job or an error handler runs, and never across a channel
-	// operation that could block.
+	latest atomic.Int64          // arrival, since the epoch
+	room   room                  // for jobs that wait
+	delays room                  // for delayed ones
+	ofKey  map[string]*roomOfKey // by key; nil: no bound
+
+	// mu guards all fields below it, and the entries. It is held for a few assignments: never
+	// while the Shaper, the function for the items or an error handler is called.
 	mu      sync.Mutex
 	state   state
-	failure error     // the Waiter's final error
-	line    line      // accepted jobs that have not started
-	blocked list.List // of *submission, oldest first; empty unless the line is full
-	claims  int       // workers that wait for a slot on behalf of a job; at most line.len()
-	hired   int       // worker goroutines that live
+	failure error // the final one of the line
+	closing bool  // Close was called: there is no one to hand jobs back to
 
-	submitted, done, failed, returned, running int64
+	unstarted list[T]
+	delayed   delayed[T]
+	late      late[T]
+	alarm     alarm
+	untold    untold
+
+	postponed int64 // how often a job was delayed
+
+	// calls has what takes those of waiting jobs out of the line; see withdraw. nil: it is not kept.
+	calls map[*entry[T]]func() bool
+
+	alive int // goroutines that live: of running jobs, and the teller's
+
+	submitted, done, failed, expired, returned, running, blocked int64
 }
 
-// submission is a blocked call of Submit.
-type submission struct {
-	job     Job
-	decided chan struct{} // closed under the lock once err is final
-	err     error         // nil: the job was accepted
-}
-
-// New returns a queue that starts its jobs at the pace of w. It fails if w is nil or an
-// option is out of range.
-func New(w Waiter, opts ...Option) (*Queue, error) {
-	if w == nil {
-		return nil, errNilWaiter
-	}
+// New returns a queue that runs handle for each item, in the line of the Shaper. It fails if one
+// of them is nil, if an option is out of range, or if the Shaper is closed. T says what an item
+// is: data that can be stored and printed, or a [Job] with [Run] for handle.
+func New[T any](line *shaper.Shaper, handle func(ctx context.Context, item T) error, opts ...Option) (*Queue[T], error) {
 	c, err := newConfig(opts)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case c.jobs != nil:
+		return nil, errJobContext
 	}
-	q := &Queue{config: c, waiter: w, quiescent: make(chan struct{})}
-	q.jobs, q.endJobs = context.WithCancelCause(context.Background())
-	q.slots, q.endSlots = context.WithCancelCause(q.jobs)
+	return newQueue(context.Background(), line, handle, c)
+}
+
+func newQueue[T any](jobs context.Context, line *shaper.Shaper, handle func(context.Context, T) error, c config) (*Queue[T], error) {
+	switch {
+	case line == nil:
+		return nil, errNilLine
+	case handle == nil:
+		return nil, errNilHandle
+	}
+	// The queue bounds what waits by itself.
+	bounds := []shaper.Option{shaper.Under(line), shaper.WithMaxInFlightOfAll(c.workers), shaper.WithQueueOfAll(math.MaxInt)}
+	if c.perKey != unbounded {
+		bounds = append(bounds, shaper.WithMaxInFlight(c.perKey))
+	}
+	group, err := shaper.NewGroup[string](c.keyRate, append(c.keyOpts[:len(c.keyOpts):len(c.keyOpts)], bounds...)...)
+	if err != nil {
+		return nil, fmt.Errorf("queue: %w", err)
+	}
+	q := &Queue[T]{
+		config: c, timebase: newTimebase(line.Clock()), handle: handle, group: group,
+		room: newRoom(c.capacity), delays: newRoom(c.maxDelayed),
+		quiescent: make(chan struct{}),
+	}
+	if c.capacityPerKey != unbounded {
+		q.ofKey = make(map[string]*roomOfKey)
+	}
+	q.jobs, q.endJobs = context.WithCancelCause(jobs)
+	q.accepting, q.refusing = context.WithCancel(context.Background())
 	return q, nil
 }
 
-// Submit adds j to the end of the line. While the line is full it blocks; blocked calls
-// enter in the order in which they came. A nil error means that j was accepted: it will
-// run or be handed back, even if ctx ends now. ctx governs only the wait for room; the
+// Submit hands the queue an item. While as many jobs wait as may, it blocks; blocked calls enter
+// in the order in which they came. A nil error means that the item was accepted: its job will
+// run, expire, or be handed back, even if ctx ends now. ctx governs only the wait for room; the
 // job gets a context of the queue's own.
 //
-// If Submit returns an error, j was not accepted and will not run. The error is that of
-// ctx if it ended first, [ErrClosed] if the queue was shut down, or the error of a Waiter
-// that failed for good.
-func (q *Queue) Submit(ctx context.Context, j Job) error {
-	switch {
-	case ctx == nil:
-		return errNilContext
-	case j == nil:
-		return errNilJob
-	case ctx.Err() != nil:
-		return ctx.Err()
-	}
+// If Submit returns an error, the item was not accepted and will not run. The error is that of
+// ctx if it ended first, [ErrClosed] if the queue takes no more, that of a line that was closed,
+// or a [*shaper.Refusal] of a job that could never leave, such as for its cost.
+func (q *Queue[T]) Submit(ctx context.Context, item T, opts ...JobOption) error {
+	return q.SubmitTo(ctx, "", item, opts...)
+}
 
-	q.mu.Lock()
-	if err := q.acceptLocked(j); err != ErrFull {
-		q.mu.Unlock()
+// SubmitTo is [Queue.Submit] for a job of the key, which is that of a tenant, say, or of a
+// partner's host. One key's jobs wait behind those of another only for what they share: the line
+// and the workers. A throttled or slow one keeps neither from the others ([WithKeys],
+// [WithWorkersPerKey], [WithCapacityPerKey]). Jobs of Submit are of the key "".
+func (q *Queue[T]) SubmitTo(ctx context.Context, key string, item T, opts ...JobOption) error {
+	if ctx == nil {
+		return errNilContext
+	}
+	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s := &submission{job: j, decided: make(chan struct{})}
-	place := q.blocked.PushBack(s)
-	q.mu.Unlock()
-
-	select {
-	case <-s.decided:
-		return s.err
-	case <-ctx.Done():
-	}
-
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	select {
-	case <-s.decided:
-		// The decision came first, and it stands: the job may be running by now.
-		return s.err
-	default:
-		q.blocked.Remove(place)
-		return ctx.Err()
-	}
+	return q.submit(ctx, key, item, opts)
 }
 
-// TrySubmit is Submit without the wait: if the line is full it returns [ErrFull] at once.
-func (q *Queue) TrySubmit(j Job) error {
-	if j == nil {
+// TrySubmit is [Queue.Submit] without the wait: if there is no room it returns [ErrFull] at once.
+func (q *Queue[T]) TrySubmit(item T, opts ...JobOption) error { return q.submit(nil, "", item, opts) }
+
+// TrySubmitTo is [Queue.SubmitTo] without the wait.
+func (q *Queue[T]) TrySubmitTo(key string, item T, opts ...JobOption) error {
+	return q.submit(nil, key, item, opts)
+}
+
+// submit waits for room if there is a ctx.
+func (q *Queue[T]) submit(ctx context.Context, key string, item T, opts []JobOption) error {
+	if q.group == nil {
+		return errZeroQueue
+	}
+	if j, ok := any(item).(Job); ok && j == nil {
 		return errNilJob
 	}
+	now := q.now()
+	t, err := q.terms(opts, now)
+	if err != nil {
+		return err
+	}
+	e := &entry[T]{
+		queue: q, item: item, key: key, cost: t.cost, class: t.class,
+		arrived: t.notBefore, notAfter: t.notAfter, delayed: t.notBefore > now,
+	}
+	if !e.delayed {
+		e.arrived = q.arrival(now)
+	}
+	if err := q.enter(ctx, e); err != nil {
+		return err
+	}
+	return q.accept(e)
+}
+
+// arrival returns the present, and never the same twice: of two calls that come at one instant, and
+// wait for room, the order must be known.
+func (q *Queue[T]) arrival(now time.Duration) time.Duration {
+	for {
+		latest := q.latest.Load()
+		at := max(int64(now), latest+1)
+		if q.latest.CompareAndSwap(latest, at) {
+			return time.Duration(at)
+		}
+	}
+}
+
+// accept has an entry be a job, which has room.
+func (q *Queue[T]) accept(e *entry[T]) error {
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.acceptLocked(j)
-}
-
-// acceptLocked puts j into the line, or returns why not.
-func (q *Queue) acceptLocked(j Job) error {
-	switch {
-	case q.waiter == nil:
-		return errZeroQueue
-	case q.state != open:
+	if q.state != open {
+		q.vacateLocked(e)
+		defer q.mu.Unlock()
 		return q.refusalLocked()
-	case q.line.len() >= q.capacity:
-		// A blocked Submit keeps the line full until its job is in, so no newcomer
-		// overtakes it.
-		return ErrFull
 	}
-	q.enterLocked(j)
-	return nil
-}
-
-func (q *Queue) enterLocked(j Job) {
 	q.submitted++
-	q.line.push(j)
-	q.hireLocked()
-}
-
-// admitLocked gives room in the line to blocked calls of Submit.
-func (q *Queue) admitLocked() {
-	for q.blocked.Len() > 0 && q.line.len() < q.capacity {
-		s := q.blocked.Remove(q.blocked.Front()).(*submission)
-		q.enterLocked(s.job)
-		close(s.decided)
+	q.unstarted.add(e)
+	if e.delayed {
+		q.delayLocked(e, e.arrived)
+		q.mu.Unlock()
+		return nil
 	}
-}
-
-// refuseLocked turns away all blocked calls of Submit.
-func (q *Queue) refuseLocked() {
-	for q.blocked.Len() > 0 {
-		s := q.blocked.Remove(q.blocked.Front()).(*submission)
-		s.err = q.refusalLocked()
-		close(s.decided)
+	if q.late.add(e, false) {
+		q.mu.Unlock()
+		return nil
 	}
+	q.mu.Unlock()
+	return q.join(e, true)
 }
 
 // refusalLocked is what Submit returns once the queue is not open.
-func (q *Queue) refusalLocked() error {
+func (q *Queue[T]) refusalLocked() error {
 	if q.failure != nil {
 		return q.failure
 	}

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"errors"
+	"io"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -10,52 +11,93 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/queue"
+	"github.com/sluice-go/sluice/scheduler"
+	"github.com/sluice-go/sluice/shaper"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 func TestOptionsAreChecked(t *testing.T) {
+	ctx := context.Background()
 	for _, c := range []struct {
-		opt  queue.Option
-		want string
+		opt   queue.Option
+		want  string
+		drain string // what Drain says, if that is something else
 	}{
-		{queue.WithWorkers(0), "queue: workers 0: must be at least 1"},
-		{queue.WithWorkers(-3), "queue: workers -3: must be at least 1"},
-		{queue.WithCapacity(0), "queue: capacity 0: must be at least 1"},
-		{queue.WithErrorHandler(nil), "queue: nil error handler"},
+		{queue.WithWorkers(0), "queue: workers 0: must be at least 1", ""},
+		{queue.WithWorkers(-3), "queue: workers -3: must be at least 1", ""},
+		{queue.WithWorkersPerKey(0), "queue: workers per key 0: must be at least 1", ""},
+		{queue.WithCapacity(0), "queue: capacity 0: must be at least 1", ""},
+		{queue.WithCapacityPerKey(0), "queue: capacity per key 0: must be at least 1", ""},
+		{queue.WithMaxDelayed(0), "queue: delayed jobs 0: must be at least 1", ""},
+		{queue.WithErrorHandler(nil), "queue: nil error handler", ""},
+		{queue.WithJobContext(ctx), "queue: WithJobContext is for Drain", "-"},
+		{queue.WithKeys(scheduler.Rate{}), "queue: shaper: ", "queue: limits of keys: not for Drain"},
+		{queue.WithKeys(scheduler.Unlimited, shaper.WithQueue(0)), "queue: shaper: queue 0", "queue: limits of keys: not for Drain"},
+		{queue.WithKeys(scheduler.Unlimited, shaper.WithMaxInFlightOfAll(3)), "in flight of all keys: given twice", "queue: limits of keys: not for Drain"},
+		{queue.WithKeys(scheduler.Unlimited, shaper.WithQueueOfAll(3)), "of all keys: given twice", "queue: limits of keys: not for Drain"},
+		{queue.WithKeys(scheduler.Unlimited, shaper.Under(free(t))), "given twice", "queue: limits of keys: not for Drain"},
+		{queue.WithKeys(scheduler.Unlimited, shaper.WithRates(func(int) scheduler.Rate { return scheduler.Unlimited })), "the keys are of type string", "queue: limits of keys: not for Drain"},
+		{queue.WithCapacity(7), "", "queue: capacity 7: not for Drain"},
+		{queue.WithCapacityPerKey(7), "", "queue: capacity 7 per key: not for Drain"},
+		{queue.WithWorkersPerKey(7), "", "queue: 7 workers per key: not for Drain"},
 	} {
-		q, err := queue.New(free{}, c.opt)
-		assert.EqualError(t, err, c.want)
-		assert.Nil(t, q)
-		assert.EqualError(t, queue.Drain(context.Background(), &feed{}, free{}, c.opt), c.want)
+		q, err := queue.New(free(t), queue.Run, c.opt)
+		if c.want == "" {
+			assert.NoError(t, err)
+		} else {
+			assert.ErrorContains(t, err, c.want)
+			assert.Nil(t, q)
+		}
+		switch err := queue.Drain(ctx, free(t), &feed{end: io.EOF}, c.opt); c.drain {
+		case "":
+			assert.ErrorContains(t, err, c.want)
+		case "-":
+			assert.NoError(t, err)
+		default:
+			assert.EqualError(t, err, c.drain)
+		}
 	}
 	// The last one counts, and only the result is checked.
-	_, err := queue.New(free{}, queue.WithWorkers(0), queue.WithWorkers(1))
+	_, err := queue.New(free(t), queue.Run, queue.WithWorkers(0), queue.WithWorkers(1))
 	assert.NoError(t, err)
 }
 
 func TestNilArgumentsAreErrors(t *testing.T) {
-	_, err := queue.New(nil)
-	assert.EqualError(t, err, "queue: nil waiter")
+	_, err := queue.New(nil, queue.Run)
+	assert.EqualError(t, err, "queue: nil line: must be a Shaper")
+	_, err = queue.New[int](free(t), nil)
+	assert.EqualError(t, err, "queue: nil function for the items")
+	closed := free(t)
+	require.NoError(t, closed.Close())
+	_, err = queue.New(closed, queue.Run)
+	assert.ErrorIs(t, err, queue.ErrClosed)
 
-	q := newQueue(t, free{})
+	q := newQueue(t, free(t))
 	assert.EqualError(t, q.TrySubmit(nil), "queue: nil job")
 	assert.EqualError(t, q.Submit(context.Background(), nil), "queue: nil job")
 	job := func(context.Context) error { return nil }
 	//lint:ignore SA1012 that it is refused is the point
 	assert.EqualError(t, q.Submit(nil, job), "queue: nil context")
 	//lint:ignore SA1012 that it is refused is the point
+	assert.EqualError(t, q.SubmitTo(nil, "", job), "queue: nil context")
+	assert.EqualError(t, q.TrySubmit(job, queue.Class(-1)), "queue: class -1: must not be negative")
+	for _, cost := range []int{0, -1} {
+		assert.ErrorIs(t, q.TrySubmit(job, queue.Cost(cost)), shaper.ErrCost)
+	}
+	//lint:ignore SA1012 that it is refused is the point
 	_, err = q.Shutdown(nil)
 	assert.EqualError(t, err, "queue: nil context")
 	assert.NoError(t, q.TrySubmit(job), "a Shutdown that was refused must not have shut anything down")
 	_, err = q.Shutdown(context.Background())
 	assert.NoError(t, err)
+	assert.Equal(t, queue.Stats{Submitted: 1, Done: 1}, q.Stats())
 }
 
 func TestJobsStartInOrderOneSlotEach(t *testing.T) {
 	for _, workers := range []int{1, 2, 7} {
 		synctest.Test(t, func(t *testing.T) {
-			p := &pacer{T: 100 * ms}
+			p := lineOf(t, 100*ms)
 			q := newQueue(t, p, queue.WithWorkers(workers))
 			j := newJournal()
 			for i := range 20 {
@@ -74,16 +116,14 @@ func TestJobsStartInOrderOneSlotEach(t *testing.T) {
 			ids, at := j.starts()
 			assert.Equal(t, upTo(0, 19), ids)
 			assert.Equal(t, every(0, 100*ms, 20), at)
-			slots, _, crowd := p.counts()
-			assert.Equal(t, 20, slots)
-			assert.LessOrEqual(t, crowd, workers)
+			assert.EqualValues(t, 20, p.Stats().Left)
 		})
 	}
 }
 
 func TestWorkersRunJobsTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, &pacer{T: 100 * ms}, queue.WithWorkers(3))
+		q := newQueue(t, lineOf(t, 100*ms), queue.WithWorkers(3))
 		j := newJournal()
 		for i := range 7 {
 			submit(t, q, func(context.Context) error { j.note(i); time.Sleep(time.Second); return nil })
@@ -99,38 +139,9 @@ func TestWorkersRunJobsTogether(t *testing.T) {
 	})
 }
 
-// Eight workers and one job make one call of Wait, and an empty queue makes none: a slot
-// obtained in advance would be stale when a job comes, and two jobs could then start back
-// to back.
-func TestNoSlotIsObtainedForNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := &pacer{T: 100 * ms}
-		q := newQueue(t, p, queue.WithWorkers(8))
-		j := newJournal()
-
-		submit(t, q, j.job(0))
-		synctest.Wait()
-		slots, waiting, crowd := p.counts()
-		assert.Equal(t, [3]int{1, 0, 1}, [3]int{slots, waiting, crowd})
-
-		time.Sleep(time.Minute)
-		slots, waiting, _ = p.counts()
-		assert.Equal(t, [2]int{1, 0}, [2]int{slots, waiting}, "idle, and yet a slot was asked for")
-
-		submit(t, q, j.job(1), j.job(2), j.job(3))
-		synctest.Wait()
-		_, waiting, _ = p.counts()
-		assert.Equal(t, 2, waiting, "as many waits as jobs in the line")
-		_, err := q.Shutdown(context.Background())
-		require.NoError(t, err)
-		_, at := j.starts()
-		assert.Equal(t, []time.Duration{0, time.Minute, time.Minute + 100*ms, time.Minute + 200*ms}, at)
-	})
-}
-
 func TestBlockedSubmitsEnterInOrderAndAreNotOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, &pacer{T: 100 * ms}, queue.WithCapacity(2))
+		q := newQueue(t, lineOf(t, 100*ms), queue.WithCapacity(2))
 		j := newJournal()
 		submit(t, q, j.job(0))
 		synctest.Wait() // 0 has left, the line is empty
@@ -159,7 +170,7 @@ func TestBlockedSubmitsEnterInOrderAndAreNotOvertaken(t *testing.T) {
 
 func TestBlockedSubmitLeavesWhenItsContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, &pacer{T: 100 * ms}, queue.WithCapacity(1))
+		q := newQueue(t, lineOf(t, 100*ms), queue.WithCapacity(1))
 		j := newJournal()
 		submit(t, q, j.job(0))
 		synctest.Wait()
@@ -191,7 +202,7 @@ func TestBlockedSubmitLeavesWhenItsContextEnds(t *testing.T) {
 func TestContextOfSubmitIsNotTheJobs(t *testing.T) {
 	type key struct{}
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, free{})
+		q := newQueue(t, free(t))
 		ctx, cancel := context.WithCancel(context.WithValue(context.Background(), key{}, 1))
 		err := q.Submit(ctx, func(ctx context.Context) error {
 			time.Sleep(time.Second)
@@ -210,7 +221,7 @@ func TestContextOfSubmitIsNotTheJobs(t *testing.T) {
 
 func TestJobMaySubmit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, &pacer{T: 100 * ms}, queue.WithCapacity(1))
+		q := newQueue(t, lineOf(t, 100*ms), queue.WithCapacity(1))
 		j := newJournal()
 		submit(t, q, func(context.Context) error {
 			j.note(0)
@@ -230,7 +241,7 @@ func TestFailedJobsAreReportedAsTheyAre(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		boom := errors.New("boom")
 		var l errorLog
-		q := newQueue(t, free{}, queue.WithErrorHandler(l.handle))
+		q := newQueue(t, free(t), queue.WithErrorHandler(l.handle))
 		submit(t, q, func(context.Context) error { return boom }, func(context.Context) error { return nil })
 		_, err := q.Shutdown(context.Background())
 		require.NoError(t, err)
@@ -243,9 +254,9 @@ func TestFailedJobsAreReportedAsTheyAre(t *testing.T) {
 // things.
 func TestShutdownWaitsForTheHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var q *queue.Queue
+		var q *jobs
 		heard := false
-		q = newQueue(t, free{}, queue.WithErrorHandler(func(error) {
+		q = newQueue(t, free(t), queue.WithErrorHandler(func(error) {
 			assert.Equal(t, int64(1), q.Stats().Failed)
 			time.Sleep(time.Second)
 			heard = true
@@ -257,10 +268,10 @@ func TestShutdownWaitsForTheHandler(t *testing.T) {
 	})
 }
 
-// Many goroutines on a Waiter that makes no worker wait, under the race detector.
+// Many goroutines on a line in which no call waits, under the race detector.
 func TestStress(t *testing.T) {
 	var l errorLog
-	q := newQueue(t, free{}, queue.WithWorkers(8), queue.WithCapacity(4), queue.WithErrorHandler(l.handle))
+	q := newQueue(t, free(t), queue.WithWorkers(8), queue.WithCapacity(4), queue.WithErrorHandler(l.handle))
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
 	wg.Go(func() {
@@ -311,15 +322,16 @@ func TestZeroQueueSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const zero = "queue: zero Queue: make one with New"
 		job := func(context.Context) error { return nil }
-		var q queue.Queue
+		var q jobs
 		assert.EqualError(t, q.Submit(t.Context(), job), zero)
 		assert.EqualError(t, q.TrySubmit(job), zero)
 		unrun, err := q.Shutdown(t.Context())
 		assert.Empty(t, unrun)
 		assert.EqualError(t, err, zero)
 		assert.NoError(t, q.Close())
+		assert.Empty(t, q.Stop())
 		assert.Zero(t, q.Stats())
 	})
 	assert.EqualError(t, new(queue.PanicError), "queue: panic: <nil>")
-	assert.EqualError(t, new(queue.UnrunError), "queue: job not run: <nil>")
+	assert.EqualError(t, new(queue.UnrunError[queue.Job]), "queue: job not run: <nil>")
 }

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/queue"
+	"github.com/sluice-go/sluice/shaper"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 func TestShutdownDrainsAtPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, &pacer{T: 100 * ms}, queue.WithWorkers(2))
+		q := newQueue(t, lineOf(t, 100*ms), queue.WithWorkers(2))
 		j := newJournal()
 		for i := range 5 {
 			submit(t, q, j.job(i))
@@ -40,7 +41,7 @@ func TestShutdownDrainsAtPace(t *testing.T) {
 func TestShutdownHandsBackInOrderWhenItsContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l errorLog
-		q := newQueue(t, &pacer{T: 100 * ms}, queue.WithWorkers(2), queue.WithErrorHandler(l.handle))
+		q := newQueue(t, lineOf(t, 100*ms), queue.WithWorkers(2), queue.WithErrorHandler(l.handle))
 		j := newJournal()
 		// Job 1 ends when its context does, all others at once.
 		submit(t, q, j.job(0), func(ctx context.Context) error { j.note(1); <-ctx.Done(); return context.Cause(ctx) })
@@ -75,7 +76,7 @@ func TestShutdownHandsBackInOrderWhenItsContextEnds(t *testing.T) {
 // second Shutdown can.
 func TestShutdownDoesNotHangOnAStubbornJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, free{})
+		q := newQueue(t, free(t))
 		begin := time.Now()
 		submit(t, q, func(context.Context) error { time.Sleep(time.Hour); return nil })
 		synctest.Wait()
@@ -96,7 +97,7 @@ func TestShutdownDoesNotHangOnAStubbornJob(t *testing.T) {
 
 func TestImpatientShutdownCutsAPatientOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, &pacer{T: time.Second})
+		q := newQueue(t, lineOf(t, time.Second))
 		j := newJournal()
 		for i := range 5 {
 			submit(t, q, j.job(i))
@@ -119,7 +120,7 @@ func TestImpatientShutdownCutsAPatientOne(t *testing.T) {
 
 func TestShutdownTurnsBlockedSubmitsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, &pacer{T: 100 * ms}, queue.WithCapacity(1))
+		q := newQueue(t, lineOf(t, 100*ms), queue.WithCapacity(1))
 		j := newJournal()
 		submit(t, q, j.job(0))
 		synctest.Wait()
@@ -140,11 +141,11 @@ func TestShutdownTurnsBlockedSubmitsAway(t *testing.T) {
 
 func TestShutdownOfAnIdleQueueNeedsNoPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, free{})
+		q := newQueue(t, free(t))
 		_, err := q.Shutdown(dead())
 		assert.NoError(t, err)
 
-		q = newQueue(t, free{})
+		q = newQueue(t, free(t))
 		submit(t, q, func(context.Context) error { return nil })
 		synctest.Wait()
 		_, err = q.Shutdown(dead())
@@ -152,29 +153,10 @@ func TestShutdownOfAnIdleQueueNeedsNoPatience(t *testing.T) {
 	})
 }
 
-// A Waiter may grant in the very moment in which the queue closes. The slot is forfeited,
-// the job is not.
-func TestSlotGrantedWhileClosingLosesNoJob(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := newQueue(t, waiterFunc(func(ctx context.Context) error { <-ctx.Done(); return nil }), queue.WithWorkers(2))
-		j := newJournal()
-		submit(t, q, j.job(0), j.job(1))
-		synctest.Wait()
-		unrun, err := q.Shutdown(dead())
-		assert.Len(t, unrun, 2)
-		assert.Equal(t, context.Canceled, err)
-		_, err = q.Shutdown(context.Background())
-		assert.Equal(t, queue.ErrClosed, err)
-		ids, _ := j.starts()
-		assert.Empty(t, ids)
-		assert.Equal(t, queue.Stats{Submitted: 2, Returned: 2}, q.Stats())
-	})
-}
-
 func TestCloseReportsWhatItCutsOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l errorLog
-		q := newQueue(t, &pacer{T: 100 * ms}, queue.WithWorkers(2), queue.WithErrorHandler(l.handle))
+		q := newQueue(t, lineOf(t, 100*ms), queue.WithWorkers(2), queue.WithErrorHandler(l.handle))
 		j := newJournal()
 		submit(t, q, func(ctx context.Context) error { j.note(0); <-ctx.Done(); return nil })
 		submit(t, q, j.job(1), j.job(2), j.job(3))
@@ -186,10 +168,10 @@ func TestCloseReportsWhatItCutsOff(t *testing.T) {
 		assert.Equal(t, queue.Stats{Submitted: 4, Done: 2, Returned: 2}, q.Stats())
 		require.Len(t, l.all(), 2)
 		for i, err := range l.all() {
-			unrun, ok := errors.AsType[*queue.UnrunError](err)
+			unrun, ok := errors.AsType[*queue.UnrunError[queue.Job]](err)
 			require.True(t, ok)
 			assert.ErrorIs(t, unrun, queue.ErrClosed)
-			require.NoError(t, unrun.Job(context.Background()))
+			require.NoError(t, unrun.Item(context.Background()))
 			ids, _ := j.starts()
 			assert.Equal(t, i+2, ids[i+2])
 		}
@@ -197,7 +179,7 @@ func TestCloseReportsWhatItCutsOff(t *testing.T) {
 }
 
 func TestCloseBeforeUse(t *testing.T) {
-	q := newQueue(t, free{})
+	q := newQueue(t, free(t))
 	assert.NoError(t, q.Close())
 	assert.NoError(t, q.Close())
 	assert.ErrorIs(t, q.TrySubmit(func(context.Context) error { return nil }), queue.ErrClosed)
@@ -208,7 +190,7 @@ func TestCloseBeforeUse(t *testing.T) {
 func TestCloseReportsEveryJobWhateverTheHandlerDoes(t *testing.T) {
 	const jobs = 5
 	var heard atomic.Int64
-	q, err := queue.New(never{}, queue.WithErrorHandler(func(error) {
+	q, err := queue.New(paused(t), queue.Run, queue.WithErrorHandler(func(error) {
 		heard.Add(1)
 		runtime.Goexit()
 	}))
@@ -226,10 +208,9 @@ func TestCloseReportsEveryJobWhateverTheHandlerDoes(t *testing.T) {
 	assert.EqualValues(t, jobs, q.Stats().Returned)
 }
 
-// never is a Waiter that grants nothing.
-type never struct{}
-
-func (never) Wait(ctx context.Context) error {
-	<-ctx.Done()
-	return ctx.Err()
+// paused returns a line that grants nothing.
+func paused(t *testing.T) *shaper.Shaper {
+	s := free(t)
+	s.Pause()
+	return s
 }

@@ -108,7 +108,7 @@ func (w *work) drain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	q, err := queue.New(pace,
+	q, err := queue.New(pace, queue.Run,
 		queue.WithWorkers(w.workers),
 		queue.WithCapacity(max(w.jobs, 1)),
 		queue.WithErrorHandler(w.failed))
