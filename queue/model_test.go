@@ -28,7 +28,7 @@ type fate struct {
 	again               int // how often it asks to come again
 	ends                int
 
-	accepted               bool
+	accepted, blocked      bool
 	came                   time.Duration // when it was accepted
 	starts                 []time.Duration
 	after                  time.Duration // it asked not to come again before
@@ -192,6 +192,7 @@ func (l *lossless) submit(id int) {
 		f.accepted = l.q.SubmitTo(ctx, f.key, id, opts...) == nil
 	}()
 	synctest.Wait()
+	f.blocked = !f.accepted
 }
 
 // disturb has other things happen to the line.
@@ -285,11 +286,12 @@ func (l *lossless) judge() {
 	}
 }
 
-// inOrder checks the order of plain jobs of a key and a class.
+// inOrder checks the order of plain jobs of a key and a class. Of those that waited for room some
+// may have got it at one instant.
 func (l *lossless) inOrder() {
 	last := map[string]time.Duration{}
 	for id, f := range l.jobs {
-		if len(f.starts) == 0 || f.again > 0 || f.notBefore > 0 {
+		if len(f.starts) == 0 || f.again > 0 || f.notBefore > 0 || f.blocked {
 			continue
 		}
 		of := fmt.Sprint(f.key, f.class)

@@ -110,8 +110,8 @@ func newQueue[T any](jobs context.Context, line *shaper.Shaper, handle func(cont
 	return q, nil
 }
 
-// Submit hands the queue an item. While as many jobs wait as may, it blocks; blocked calls enter
-// in the order in which they came. A nil error means that the item was accepted: its job will
+// Submit hands the queue an item. While as many jobs wait as may, it blocks; blocked calls get
+// room in the order in which they came, and their jobs count from when they came. A nil error means that the item was accepted: its job will
 // run, expire, or be handed back, even if ctx ends now. ctx governs only the wait for room; the
 // job gets a context of the queue's own.
 //
