@@ -1,6 +1,9 @@
 package queue
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // An entry is a job until it has ended. A waiting one is small, as there may be many.
 type entry[T any] struct {
@@ -18,6 +21,20 @@ type entry[T any] struct {
 	refused    bool // it was, when it was tried last
 	begun      bool // it has started
 	gone       bool // it was handed back, and does not start
+	again      bool // it has run, and stands before those of its instant
+}
+
+// compare tells where a job stands among those of its key and class, which is before another
+// one if it is less than 0. One that comes again stands before all others of the instant at which
+// it came first.
+func (e *entry[T]) compare(other *entry[T]) int {
+	if e.arrived == other.arrived && e.again != other.again {
+		if e.again {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Compare(e.arrived, other.arrived)
 }
 
 // A list has the jobs that have not started. It is for handing them back: it tells no order.

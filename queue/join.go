@@ -11,7 +11,11 @@ import (
 // join has a job be a call in the line. It returns an error if the job was submitted only now and
 // can never leave: it is none then.
 func (q *Queue[T]) join(e *entry[T], now bool) error {
-	call := shaper.Call{Cost: int(e.cost), Class: int(e.class), Arrived: q.at(e.arrived), InFlight: true}
+	arrived := e.arrived
+	if !e.again {
+		arrived = after(arrived, 1) // a call stands just before its Arrived: behind others of the instant
+	}
+	call := shaper.Call{Cost: int(e.cost), Class: int(e.class), Arrived: q.at(arrived), InFlight: true}
 	if e.notAfter != never {
 		call.Deadline = q.at(e.notAfter)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/sluice-go/sluice/shaper"
@@ -39,7 +38,6 @@ type Queue[T any] struct {
 	refusing  context.CancelFunc
 	quiescent chan struct{} // closed when no job will start any more and all have ended
 
-	latest atomic.Int64          // arrival, since the epoch
 	room   room                  // for jobs that wait
 	delays room                  // for delayed ones
 	ofKey  map[string]*roomOfKey // by key; nil: no bound
@@ -57,7 +55,8 @@ type Queue[T any] struct {
 	alarm     alarm
 	untold    untold
 
-	postponed int64 // how often a job was delayed
+	postponed int64         // how often a job was delayed
+	latest    time.Duration // arrival of the latest caller that had to wait for room
 
 	// calls has what takes those of waiting jobs out of the line; see withdraw. nil: it is not kept.
 	calls map[*entry[T]]func() bool
@@ -111,9 +110,9 @@ func newQueue[T any](jobs context.Context, line *shaper.Shaper, handle func(cont
 }
 
 // Submit hands the queue an item. While as many jobs wait as may, it blocks; blocked calls get
-// room in the order in which they came, and their jobs count from when they came. A nil error means that the item was accepted: its job will
-// run, expire, or be handed back, even if ctx ends now. ctx governs only the wait for room; the
-// job gets a context of the queue's own.
+// room in the order in which they came, and their jobs count from when they came. A nil error
+// means that the item was accepted: its job will run, expire, or be handed back, even if ctx ends
+// now. ctx governs only the wait for room; the job gets a context of the queue's own.
 //
 // If Submit returns an error, the item was not accepted and will not run. The error is that of
 // ctx if it ended first, [ErrClosed] if the queue takes no more, that of a line that was closed,
@@ -161,25 +160,10 @@ func (q *Queue[T]) submit(ctx context.Context, key string, item T, opts []JobOpt
 		queue: q, item: item, key: key, cost: t.cost, class: t.class,
 		arrived: t.notBefore, notAfter: t.notAfter, delayed: t.notBefore > now,
 	}
-	if !e.delayed {
-		e.arrived = q.arrival(now)
-	}
 	if err := q.enter(ctx, e); err != nil {
 		return err
 	}
 	return q.accept(e)
-}
-
-// arrival returns the present, and never the same twice: of two calls that come at one instant, and
-// wait for room, the order must be known.
-func (q *Queue[T]) arrival(now time.Duration) time.Duration {
-	for {
-		latest := q.latest.Load()
-		at := max(int64(now), latest+1)
-		if q.latest.CompareAndSwap(latest, at) {
-			return time.Duration(at)
-		}
-	}
 }
 
 // accept has an entry be a job, which has room.

@@ -32,9 +32,9 @@ type roomOfKey struct {
 
 // enter takes room for an entry, of its key and of all. With a ctx it waits for some.
 func (q *Queue[T]) enter(ctx context.Context, e *entry[T]) error {
-	of := q.useRoomOf(e)
+	of, came := q.useRoomOf(e), e.arrived
 	if of != nil {
-		if err := q.acquire(ctx, of.Weighted); err != nil {
+		if err := q.acquire(ctx, e, of.Weighted); err != nil {
 			q.unuseRoomOf(e.key, of)
 			return err
 		}
@@ -43,7 +43,11 @@ func (q *Queue[T]) enter(ctx context.Context, e *entry[T]) error {
 	if e.delayed {
 		room = &q.delays
 	}
-	err := q.acquire(ctx, room.Weighted)
+	numbered := e
+	if e.arrived != came {
+		numbered = nil // by the wait for room of its key
+	}
+	err := q.acquire(ctx, numbered, room.Weighted)
 	if err != nil && of != nil {
 		of.Release(1)
 		q.unuseRoomOf(e.key, of)
@@ -51,7 +55,7 @@ func (q *Queue[T]) enter(ctx context.Context, e *entry[T]) error {
 	return err
 }
 
-func (q *Queue[T]) acquire(ctx context.Context, s *semaphore.Weighted) error {
+func (q *Queue[T]) acquire(ctx context.Context, e *entry[T], s *semaphore.Weighted) error {
 	switch {
 	case q.accepting.Err() != nil:
 		q.mu.Lock()
@@ -62,8 +66,8 @@ func (q *Queue[T]) acquire(ctx context.Context, s *semaphore.Weighted) error {
 	case ctx == nil:
 		return ErrFull
 	}
-	q.countBlocked(1)
-	defer q.countBlocked(-1)
+	q.block(e)
+	defer q.unblock()
 	wait, stop := context.WithCancel(ctx)
 	defer stop()
 	defer context.AfterFunc(q.accepting, stop)()
@@ -78,10 +82,22 @@ func (q *Queue[T]) acquire(ctx context.Context, s *semaphore.Weighted) error {
 	return q.refusalLocked()
 }
 
-func (q *Queue[T]) countBlocked(n int64) {
+// block counts a caller that waits for room. No two of them come at the same instant: the order
+// of their jobs must be known when they get room together. It numbers the entry, if there is one.
+func (q *Queue[T]) block(e *entry[T]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.blocked += n
+	q.blocked++
+	if e != nil && !e.delayed {
+		q.latest = max(q.latest, e.arrived) + 1
+		e.arrived = q.latest
+	}
+}
+
+func (q *Queue[T]) unblock() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.blocked--
 }
 
 // useRoomOf returns the room of the key of an entry, nil if that is not bounded.

@@ -42,7 +42,7 @@ func (q *Queue[T]) comeAgain(e *entry[T], a *again) {
 		q.tellLocked(&UnrunError[T]{Item: e.item, Err: ErrClosed})
 		return
 	}
-	e.begun = false
+	e.begun, e.again = false, true
 	q.unstarted.add(e)
 	q.reenterLocked(e)
 	if q.state != closed {

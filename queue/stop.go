@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -163,7 +162,7 @@ func (q *Queue[T]) takeLocked(which func(T) bool) (taken []*entry[T]) {
 	q.delayed.dropGone()
 	q.late.dropGone()
 	q.returned += int64(len(taken))
-	slices.SortStableFunc(taken, func(a, b *entry[T]) int { return cmp.Compare(a.arrived, b.arrived) })
+	slices.SortStableFunc(taken, (*entry[T]).compare)
 	return taken
 }
 

@@ -240,9 +240,13 @@ func (l *calls) ordered(yield func(*call) bool) {
 	}
 }
 
-// push has a call join behind those that came before it.
+// push has a call join behind those that came before it. One that came before all is common
+// (a call that is made again), and there may be many behind it.
 func (f *fifo) push(c *call) {
 	c.prev, c.next = f.tail, nil
+	if f.head != nil && c.arrived < f.head.arrived {
+		c.prev, c.next = nil, f.head
+	}
 	for c.prev != nil && c.prev.arrived > c.arrived {
 		c.prev, c.next = c.prev.prev, c.prev
 	}

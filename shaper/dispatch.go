@@ -130,7 +130,7 @@ func (f *flow) departLocked(due, now time.Time, cost int64, place bool, d *Depar
 		f.own.leave(id, due, now, cost, place)
 	}
 	if place && f.party != nil {
-		f.party.places.taken++
+		f.party.takeLocked(f, cost)
 	}
 	l.putOff = 0
 	f.countLocked(departed, cost)

@@ -28,6 +28,7 @@ type keyOrder struct {
 	weight int64
 	until  time.Duration // when it becomes free, if it is blocked until then, since the epoch
 	from   time.Duration // when its head arrived, or the key became free of a hold later
+	turn   int64         // of its head for a place of the Group, by weight; see party
 
 	atFree, atBlocked, atCrowd, atStanding int32 // where it is in each of the queues
 

@@ -99,6 +99,7 @@ func (f *flow) adopt(e idle, origin time.Time, maxInFlight int64) {
 	limits.renew(e.class)
 	limits.owe(max(e.past.debt, 1))
 	f.setPlacesLocked(maxInFlight)
+	f.turn = 0
 	if f.own != nil { // it was parked when its since bounded no claim
 		limits.since = time.Time{}
 		return

@@ -16,7 +16,8 @@ type party struct {
 	life    lifecycle
 
 	places   places          // for all keys together
-	standing *pq.Queue[flow] // keys whose heads wait for such a place alone, by rank
+	standing *pq.Queue[flow] // keys whose heads wait for such a place alone, by turn or rank
+	turn     int64           // the latest of a key that has taken one
 	ready    int             // free keys whose heads need one
 }
 
@@ -31,31 +32,60 @@ func (l *line) admitLocked(f *flow, now time.Time) {
 	if p == nil || p.places.most == 0 {
 		return
 	}
-	if ready := f.state == free && f.calls.head.place; ready != f.ready {
+	ready := f.state == free && f.calls.head.place
+	stands := f.state == blocked && f.stands(f.calls.head.place) && !f.own.stand(true)
+	if (ready || stands) && !f.ready && f.atStanding == 0 {
+		f.turn = max(f.turn, p.turn) // it has saved nothing up
+	}
+	if ready != f.ready {
 		f.ready = ready
 		p.ready--
 		if ready {
 			p.ready += 2
 		}
 	}
-	if f.state == blocked && f.stands(f.calls.head.place) && !f.own.stand(true) {
-		p.standing.Put(f, f.rankLocked())
+	if stands {
+		p.standing.Put(f, f.standingLocked())
 	} else {
 		p.standing.Remove(f)
 	}
+	l.admitNextLocked(p, f, now)
+}
+
+// admitNextLocked has the keys be free that stand for a place and are next, and the one that goes
+// before the key of a change, if there is one.
+func (l *line) admitNextLocked(p *party, f *flow, now time.Time) {
 	for p.places.free() {
 		next := p.standing.First()
-		if next == nil || int64(p.ready) >= p.places.most-p.places.taken && !(f.ready && next.ranksBefore(f)) {
+		if next == nil || int64(p.ready) >= p.places.most-p.places.taken && !(f != nil && f.ready && next.ranksBefore(f)) {
 			return
 		}
 		l.placeLocked(next, now, changed)
 	}
 }
 
-// ranksBefore reports whether the head of a key goes before that of another one, without weights.
+// standingLocked returns what keys that want a place of their Group go by: without weights as in
+// the line. With weights each place is shared, as units are, but by start tags alone (start-time
+// fair queueing; Goyal, Vin and Cheng, 1996): how long a place is taken is not known.
+func (f *flow) standingLocked() int64 {
+	rank := f.rankLocked()
+	if f.line.keys.fair != nil {
+		return f.turn
+	}
+	return rank
+}
+
+// ranksBefore reports whether the head of a key gets a place before that of another one.
 func (f *flow) ranksBefore(other *flow) bool {
-	a, b := f.rankLocked(), other.rankLocked()
+	a, b := f.standingLocked(), other.standingLocked()
 	return a < b || a == b && goesBefore(f, other)
+}
+
+// takeLocked takes a place of the Group for a key.
+func (p *party) takeLocked(f *flow, cost int64) {
+	p.places.taken++
+	p.turn = max(p.turn, f.turn)
+	f.turn = int64(laterBy(time.Duration(f.turn), time.Duration(min(cost, 1<<32)*maxWeight/f.weight)))
 }
 
 // A guest is a flow in the line of an account, with its limits: in one piece, as there may be

@@ -41,16 +41,27 @@ func (f *flow) release() {
 	now := l.time.now()
 	freed := l.places.put(now)
 	if f.own != nil {
-		ofKey, ofGroup := f.own.places.put(now), f.party.places.put(now)
-		if ofKey || ofGroup {
-			l.passLocked(now)
-			l.placeLocked(f, now, changed)
-			freed = true
-		}
+		freed = f.putOwnLocked(now) || freed
 	}
 	if freed {
 		l.dispatchLocked(now)
 	}
+}
+
+// putOwnLocked gives back a place of the key and of its Group. It reports whether that makes a
+// difference.
+func (f *flow) putOwnLocked(now time.Time) bool {
+	l := f.line
+	l.passLocked(now)
+	ofKey := f.own.places.put(now)
+	if ofKey { // before there is a place of the Group: it has no better claim to that than others
+		l.placeLocked(f, now, changed)
+	}
+	ofGroup := f.party.places.put(now)
+	if ofGroup {
+		l.admitNextLocked(f.party, nil, now)
+	}
+	return ofKey || ofGroup
 }
 
 // put gives a place back. It reports whether none was free before.

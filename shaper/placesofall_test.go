@@ -119,3 +119,42 @@ func TestPlacesOfAllAreUsed(t *testing.T) {
 		}
 	})
 }
+
+// Places are shared by weight, too, whether they or the rate are what is short, and whether a key
+// was there from the start.
+func TestPlacesOfAllByWeight(t *testing.T) {
+	weights := map[string]int{"one": 1, "three": 3}
+	for _, short := range []struct {
+		places int
+		lasts  time.Duration
+	}{{1, 0}, {1, time.Second}, {3, time.Second}, {3, 10 * ms}} {
+		synctest.Test(t, func(t *testing.T) {
+			account := newShaper(t, scheduler.PerSecond(10))
+			g := newGroup[string](t, scheduler.Unlimited, shaper.Under(account), shaper.WithMaxInFlightOfAll(short.places),
+				shaper.WithWeights(func(key string) int { return weights[key] }), shaper.WithQueueOfAll(10_000))
+			left := map[string]int{}
+			come := func(key string, n int) {
+				for range n {
+					_, err := g.Enqueue(key, shaper.Call{InFlight: true}, func(err error) {
+						if err == nil {
+							left[key]++
+							time.AfterFunc(short.lasts, func() { g.Release(key) })
+						}
+					})
+					require.NoError(t, err)
+				}
+			}
+			come("one", 2000)
+			pass(100 * time.Second)
+			one := left["one"]
+			come("three", 1000)
+			pass(100 * time.Second)
+			one = left["one"] - one
+			all := one + left["three"]
+			require.Greater(t, all, 90)
+			assert.InDelta(t, all/4, one, 3, "%+v", short)
+			require.NoError(t, g.Close())
+			pass(time.Minute)
+		})
+	}
+}
