@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,7 +26,8 @@ type fate struct {
 	notBefore, notAfter time.Duration // since the begin; 0: none
 	class               int
 	lasts               time.Duration
-	again               int // how often it asks to come again
+	again               int           // how often it asks to come again
+	wait                time.Duration // until then
 	ends                int
 
 	accepted, blocked      bool
@@ -51,19 +53,17 @@ type lossless struct {
 	q     *queue.Queue[int]
 	jobs  []*fate
 
-	workers, perKey, running int
-	ofKey                    map[string]int
+	workers, perKey int
+
+	mu      sync.Mutex // for what jobs and the handler write
+	running int
+	ofKey   map[string]int
 }
 
 func (l *lossless) since() time.Duration { return time.Since(l.begin) }
 
 func (l *lossless) handle(ctx context.Context, id int) error {
-	f := l.jobs[id]
-	f.starts = append(f.starts, l.since())
-	l.running++
-	l.ofKey[f.key]++
-	require.LessOrEqual(l.t, l.running, l.workers)
-	require.LessOrEqual(l.t, l.ofKey[f.key], l.perKey)
+	f := l.start(id)
 	select {
 	case <-time.After(f.lasts):
 	case <-ctx.Done():
@@ -71,12 +71,13 @@ func (l *lossless) handle(ctx context.Context, id int) error {
 			time.Sleep(f.lasts)
 		}
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.running--
 	l.ofKey[f.key]--
 	if len(f.starts) <= f.again {
-		d := upto(l.rnd, 10*l.T)
-		f.after = l.since() + d
-		return fmt.Errorf("not yet: %w", queue.Again(d))
+		f.after = l.since() + f.wait
+		return fmt.Errorf("not yet: %w", queue.Again(f.wait))
 	}
 	f.ended++
 	switch f.ends % 5 {
@@ -90,11 +91,25 @@ func (l *lossless) handle(ctx context.Context, id int) error {
 	return nil
 }
 
+func (l *lossless) start(id int) *fate {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.jobs[id]
+	f.starts = append(f.starts, l.since())
+	l.running++
+	l.ofKey[f.key]++
+	assert.LessOrEqual(l.t, l.running, l.workers)
+	assert.LessOrEqual(l.t, l.ofKey[f.key], l.perKey)
+	return f
+}
+
 func (l *lossless) hears(err error) {
 	u, ok := errors.AsType[*queue.UnrunError[int]](err)
 	if !ok {
 		return
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	f := l.jobs[u.Item]
 	f.toHandler++
 	f.expired = errors.Is(u, queue.ErrExpired)
@@ -104,6 +119,8 @@ func (l *lossless) hears(err error) {
 }
 
 func (l *lossless) handBack(ids []int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for i, id := range ids {
 		l.jobs[id].back++
 		if i > 0 {
@@ -166,10 +183,10 @@ func loseNoJob(t *testing.T, rnd *rand.Rand) {
 func (l *lossless) submit(id int) {
 	rnd := l.rnd
 	f := &fate{key: []string{"", "a", "b"}[rnd.IntN(3)], class: rnd.IntN(2), lasts: upto(rnd, 6*l.T), ends: rnd.IntN(20)}
-	l.jobs = append(l.jobs, f)
+	l.add(f)
 	opts := []queue.JobOption{queue.Class(f.class)}
 	if rnd.IntN(4) == 0 {
-		f.again = rnd.IntN(4)
+		f.again, f.wait = rnd.IntN(4), upto(rnd, 10*l.T)
 	}
 	if rnd.IntN(4) == 0 {
 		f.notAfter = l.since() + upto(rnd, 30*l.T)
@@ -181,7 +198,10 @@ func (l *lossless) submit(id int) {
 	}
 	if rnd.IntN(2) == 0 {
 		f.came = l.since()
-		f.accepted = l.q.TrySubmitTo(f.key, id, opts...) == nil
+		accepted := l.q.TrySubmitTo(f.key, id, opts...) == nil
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		f.accepted = accepted
 		return
 	}
 	patience := upto(rnd, 20*l.T)
@@ -189,10 +209,21 @@ func (l *lossless) submit(id int) {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience+1)
 		defer cancel()
-		f.accepted = l.q.SubmitTo(ctx, f.key, id, opts...) == nil
+		accepted := l.q.SubmitTo(ctx, f.key, id, opts...) == nil
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		f.accepted = accepted
 	}()
 	synctest.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	f.blocked = !f.accepted
+}
+
+func (l *lossless) add(f *fate) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.jobs = append(l.jobs, f)
 }
 
 // disturb has other things happen to the line.
