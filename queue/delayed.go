@@ -56,6 +56,8 @@ func (q *Queue[T]) delayLocked(e *entry[T], at time.Duration) {
 	q.armLocked()
 }
 
+var realTime = clock.New()
+
 // An alarm is the timer for what is to come to the line. One that fires for nothing, because it
 // was stopped too late, does no harm.
 type alarm struct {
@@ -85,7 +87,11 @@ func (q *Queue[T]) armLocked() {
 	}
 	q.alarm.stop()
 	q.alarm.at = at
-	q.alarm.timer = q.clock.AfterFunc(max(at-q.now(), 0), q.wake)
+	clock, wait := q.clock, at-q.now()
+	if wait <= 0 {
+		clock = realTime // one that is set by hand would first have to move
+	}
+	q.alarm.timer = clock.AfterFunc(max(wait, 0), q.wake)
 }
 
 // wake has the jobs come to the line whose time has come, in its order, and tries the late ones.

@@ -49,9 +49,6 @@ func Drain(ctx context.Context, line *shaper.Shaper, src Source, opts ...Option)
 	if c.jobs == nil {
 		c.jobs = context.WithoutCancel(ctx)
 	}
-	if c.jobs == nil {
-		c.jobs = context.WithoutCancel(ctx)
-	}
 	d := &drain{
 		source: src, line: line, told: c, helds: make(map[*held]struct{}),
 		wake: make(chan struct{}, 1), news: make(chan struct{}, 1), over: make(chan struct{}),

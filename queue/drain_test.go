@@ -361,5 +361,5 @@ func (k lost) Run(ctx context.Context) error {
 	}
 	return k.l.Run(ctx)
 }
-func (k lost) Lease() time.Duration          { return k.l.Lease() }
-func (k lost) Extend(context.Context) error  { return io.ErrUnexpectedEOF }
+func (k lost) Lease() time.Duration         { return k.l.Lease() }
+func (k lost) Extend(context.Context) error { return io.ErrUnexpectedEOF }

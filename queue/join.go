@@ -19,7 +19,18 @@ func (q *Queue[T]) join(e *entry[T], now bool) error {
 	if e.notAfter != never {
 		call.Deadline = q.at(e.notAfter)
 	}
+	done := false
+	defer func() {
+		if !done { // a function of the user's has panicked, such as that of WithWeights
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			if !e.begun && !e.gone {
+				_ = q.rejectLocked(e, nil, true)
+			}
+		}
+	}()
 	cancel, err := q.group.Enqueue(e.key, call, e.answered)
+	done = true
 	if err != nil {
 		return q.refused(e, err, now)
 	}

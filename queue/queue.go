@@ -143,6 +143,12 @@ func (q *Queue[T]) TrySubmitTo(key string, item T, opts ...JobOption) error {
 	return q.submit(nil, key, item, opts)
 }
 
+// Keys returns the group of the keys, to hold, pause, charge and limit each of them, or to ask for
+// its state. Jobs of Submit are of the key "". Calls that are made of it stand in the same line and
+// take places of the same workers. To close it is to close the line for this queue. It is nil for a
+// zero Queue.
+func (q *Queue[T]) Keys() *shaper.Group[string] { return q.group }
+
 // submit waits for room if there is a ctx.
 func (q *Queue[T]) submit(ctx context.Context, key string, item T, opts []JobOption) error {
 	if q.group == nil {
