@@ -102,7 +102,7 @@ func TestQueueOutlivesAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newScripted(t, 2*ms)
 		m := store.join(t, scheduler.PerSecond(10), 1, redis.FailClosed(), 0)
-		q, err := queue.New(m.line.Shaper, queue.Run, queue.WithErrorHandler(func(err error) { t.Error(err) }))
+		q, err := queue.New(m.line, queue.Run, queue.WithErrorHandler(func(err error) { t.Error(err) }))
 		require.NoError(t, err)
 		store.set(true, nil)
 		for range 5 {
