@@ -14,8 +14,8 @@ import "time"
 //
 // Of the optional interfaces it is a [Forfeiter], [Tolerant], a [Demander], a [Refuser] and a
 // [Settler] for the limits that are (a limit that is no Settler stays charged with what was
-// stated; see [CanSettle]), and a [Rated], a [Notifier] or a [Holder] if at least one limit is: its rate is the
-// slowest one. It is no [RateSetter]; set the rate of the limit that is meant.
+// stated; see [CanSettle]), and a [Rated], a [Notifier] or a [Holder] if at least one limit is:
+// its rate is the slowest one. It is no [RateSetter]; set the rate of the limit that is meant.
 //
 // All without a limit delays nothing. A nil Scheduler is a programming error and
 // panics.

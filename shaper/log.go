@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-go/sluice/scheduler"
 )
 
-// LogValue returns the label, the reason, the cost, the class if it is not 0, and where they are known the wait,
-// rounded, and the end of the hold. It has nothing but these.
+// LogValue returns the label, the reason, the cost, the class if it is not 0, and where they are
+// known the wait, rounded, and the end of the hold. It has nothing but these.
 func (r *Refusal) LogValue() slog.Value {
 	why := ""
 	if r.Reason != nil {

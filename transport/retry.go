@@ -25,9 +25,9 @@ import (
 // leave retries to the client that signs.
 //
 // Each attempt takes its own turn, behind the hold that the refusal has set and behind the
-// requests that wait already, or with KeepPlace before those that came later. If it could not leave in time, the caller gets the answer that
-// there is at once. If a body has to tell whether it may be sent again, that is awaited for
-// a second at most.
+// requests that wait already, or with KeepPlace before those that came later. If it could not
+// leave in time, the caller gets the answer that there is at once. If a body has to tell whether
+// it may be sent again, that is awaited for a second at most.
 type Retry struct {
 	// Attempts is how often a request is sent, in all. 0 means 3.
 	Attempts int

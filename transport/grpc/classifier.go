@@ -23,9 +23,9 @@ type Classifier func(s *status.Status, trailer metadata.MD) feedback.Verdict
 // DEADLINE_EXCEEDED and PERMISSION_DENIED: those that 429, 500, 502, 503, 504 and 403 are over
 // HTTP. All others are about the one RPC, and the time that they state is for that.
 //
-// The time is that of google.rpc.RetryInfo or else of grpc-retry-pushback-ms; a negative
-// one, or one that is malformed, counts as absent, and is Final (gRFC A6). RESOURCE_EXHAUSTED without a time that
-// says that a message is too large is not Refused.
+// The time is that of google.rpc.RetryInfo or else of grpc-retry-pushback-ms; a negative one, or
+// one that is malformed, counts as absent, and is Final (gRFC A6). RESOURCE_EXHAUSTED without a
+// time that says that a message is too large is not Refused.
 func Default(s *status.Status, trailer metadata.MD) feedback.Verdict {
 	code := s.Code()
 	pushed, ok, final := pushback(trailer)

@@ -111,8 +111,9 @@ func (e *Engine) holdLocked(name, key string, k *state, until time.Time, known i
 	return until, e.Hold != nil
 }
 
-// heldLocked returns whether the key is held, by itself or with the account. A Waiter that does not tell is, if
-// it was told so; but if it has let a call go that was known to come after, the hold is lifted.
+// heldLocked returns whether the key is held, by itself or with the account. A Waiter that does
+// not tell is, if it was told so; but if it has let a call go that was known to come after, the
+// hold is lifted.
 func (e *Engine) heldLocked(key string, k *state, now time.Time, known int64) (until time.Time, held bool) {
 	if k.owed || e.Held == nil {
 		return k.hold, k.hold.After(now) && (k.owed || known < k.told)
