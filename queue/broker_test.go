@@ -51,17 +51,6 @@ func newBroker(line *shaper.Shaper, messages int) *broker {
 	return b
 }
 
-// arrive has a message come.
-func (b *broker) arrive(id int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.ready = append(b.ready, id)
-	select {
-	case b.arrived <- struct{}{}:
-	default:
-	}
-}
-
 func (b *broker) Take(ctx context.Context, n int) ([]queue.Message, error) {
 	b.mu.Lock()
 	b.takes++

@@ -75,7 +75,7 @@ type terms struct {
 const never = time.Duration(1<<63 - 1)
 
 // terms applies the options of a job that is submitted now.
-func (c *timebase) terms(opts []JobOption, now time.Duration) (terms, error) {
+func (b *timebase) terms(opts []JobOption, now time.Duration) (terms, error) {
 	t := terms{cost: 1, class: maxClass, notAfter: never, notBefore: now}
 	for _, o := range opts {
 		switch o.what {
@@ -92,10 +92,10 @@ func (c *timebase) terms(opts []JobOption, now time.Duration) (terms, error) {
 		case notAfter:
 			t.notAfter = never
 			if !o.t.IsZero() {
-				t.notAfter = c.since(o.t, now)
+				t.notAfter = b.since(o.t, now)
 			}
 		case notBefore:
-			t.notBefore = max(c.since(o.t, now), now)
+			t.notBefore = max(b.since(o.t, now), now)
 		}
 	}
 	return t, nil

@@ -136,11 +136,13 @@ func (q *Queue[T]) SubmitTo(ctx context.Context, key string, item T, opts ...Job
 }
 
 // TrySubmit is [Queue.Submit] without the wait: if there is no room it returns [ErrFull] at once.
-func (q *Queue[T]) TrySubmit(item T, opts ...JobOption) error { return q.submit(nil, "", item, opts) }
+func (q *Queue[T]) TrySubmit(item T, opts ...JobOption) error {
+	return q.submit(noWait, "", item, opts)
+}
 
 // TrySubmitTo is [Queue.SubmitTo] without the wait.
 func (q *Queue[T]) TrySubmitTo(key string, item T, opts ...JobOption) error {
-	return q.submit(nil, key, item, opts)
+	return q.submit(noWait, key, item, opts)
 }
 
 // Keys returns the group of the keys, to hold, pause, charge and limit each of them, or to ask for
@@ -149,7 +151,10 @@ func (q *Queue[T]) TrySubmitTo(key string, item T, opts ...JobOption) error {
 // zero Queue.
 func (q *Queue[T]) Keys() *shaper.Group[string] { return q.group }
 
-// submit waits for room if there is a ctx.
+// noWait is no ctx, in which submit waits for nothing.
+var noWait context.Context
+
+// submit waits for room until the ctx ends.
 func (q *Queue[T]) submit(ctx context.Context, key string, item T, opts []JobOption) error {
 	if q.group == nil {
 		return errZeroQueue

@@ -63,7 +63,7 @@ func (q *Queue[T]) acquire(ctx context.Context, e *entry[T], s *semaphore.Weight
 		return q.refusalLocked()
 	case s.TryAcquire(1):
 		return nil
-	case ctx == nil:
+	case ctx == noWait:
 		return ErrFull
 	}
 	q.block(e)
