@@ -40,8 +40,21 @@ func TestCaseK06_NoneIsGivenOutTwice(t *testing.T) {
 					if test.hold > 0 {
 						time.AfterFunc(5*time.Second, func() { line.HoldUntil(time.Now().Add(test.hold)) })
 					}
+					if test.hold > 0 {
+						time.AfterFunc(30*time.Second, func() {
+							b.mu.Lock()
+							defer b.mu.Unlock()
+							inHand := b.taken - int(b.left()) - len(b.returned)
+							if !keeps {
+								assert.Zero(t, inHand, "given back")
+							} else if test.fetch > test.T {
+								assert.Greater(t, inHand, 10)
+								assert.GreaterOrEqual(t, b.extended, 2*inHand)
+							}
+						})
+					}
 					var source queue.Source = b
-					if keeps { // messages that cannot be given back
+					if keeps {
 						source = keeper{b}
 					}
 					require.NoError(t, queue.Drain(t.Context(), line, source, queue.WithWorkers(10)))
@@ -363,3 +376,23 @@ func (k lost) Run(ctx context.Context) error {
 }
 func (k lost) Lease() time.Duration         { return k.l.Lease() }
 func (k lost) Extend(context.Context) error { return io.ErrUnexpectedEOF }
+
+// generous gives out more than it is asked for.
+type generous struct{ *broker }
+
+func (g generous) Take(ctx context.Context, n int) ([]queue.Message, error) {
+	return g.broker.Take(ctx, n+5)
+}
+
+// What comes beyond what may be in hand is given back at once.
+func TestDrainReturnsWhatIsTooMuch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		line := lineOf(t, time.Second)
+		b := newBroker(line, 10)
+		require.NoError(t, queue.Drain(t.Context(), line, generous{b}))
+		assert.Len(t, b.done, 10)
+		assert.Equal(t, every(0, time.Second, 10), b.started)
+		assert.GreaterOrEqual(t, len(b.returned), 25)
+		assert.Empty(t, b.twice())
+	})
+}
