@@ -14,8 +14,8 @@ var (
 	ErrFull = errors.New("queue: full")
 
 	// ErrClosed is returned by [Queue.Submit] and [Queue.TrySubmit] once [Queue.Stop],
-	// [Queue.Shutdown] or [Queue.Close] was called. It matches, by [errors.Is], what bears its name in the other
-	// packages of this module.
+	// [Queue.Shutdown] or [Queue.Close] was called. It matches, by [errors.Is], what bears its
+	// name in the other packages of this module.
 	ErrClosed = reason.New("queue", "closed", "closed")
 
 	// ErrExpired is the reason of the [UnrunError] of a job that would have started after its
