@@ -86,9 +86,11 @@ func (r ramp) send() ([]int64, error) {
 		return nil, err
 	}
 	began := time.Now()
-	end := began.Add(time.Duration(r.days) * r.day)
-	ctx, cancel := context.WithDeadline(context.Background(), end)
+	// It just ends: a deadline would be one that the last message of each limit cannot make by
+	// the limit of its day, and so is refused at once.
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	time.AfterFunc(time.Duration(r.days)*r.day, cancel)
 	go func() {
 		for day := 1; day < r.days; day++ {
 			time.Sleep(time.Until(began.Add(time.Duration(day) * r.day)))
