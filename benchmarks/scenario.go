@@ -91,6 +91,7 @@ func scenarios() []scenario {
 		preciseScenarios(),
 		[]scenario{cancelScenario(), rateScenario(), keysScenario(), activeScenario(), underScenario(), fairShareScenario()},
 		withdrawScenarios(),
+		jobScenarios(),
 		transportScenarios(),
 		sharedScenarios(),
 	)

@@ -24,6 +24,9 @@ type subject struct {
 	// the scenarios of that.
 	enqueue func(rate rate, waiting int) enqueuer
 	under   func(ofKey, ofAccount rate, keys int) keyedEnqueuer
+	// pool returns what runs jobs, so many at a time, with room for so many that wait. It is nil
+	// but for the subjects of the scenarios of jobs.
+	pool func(workers, waiting int) pool
 	// share returns a function that waits for the limit that others share. It is nil but
 	// for the subjects of the scenarios over Redis.
 	share func(*goredis.Client) func(context.Context) error
