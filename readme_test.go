@@ -13,8 +13,12 @@ import (
 // Every piece of Go in the README and in the pages that say so here stands, line by line, in
 // an example that is compiled and run.
 func TestREADMEIsCompiled(t *testing.T) {
-	files, err := filepath.Glob("*/example*_test.go")
-	require.NoError(t, err)
+	var files []string
+	for _, pattern := range []string{"*/example*_test.go", "*/*/example*_test.go"} {
+		found, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		files = append(files, found...)
+	}
 	var examples strings.Builder
 	for _, name := range append(files, "examples/hello/main.go") {
 		text, err := os.ReadFile(name)
