@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -181,8 +182,8 @@ func TestPanicOfAWeight(t *testing.T) {
 func TestErrorHandlerMayPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		boom := errors.New("boom")
-		heard := 0
-		q := newQueue(t, lineOf(t, time.Second), queue.WithErrorHandler(func(error) { heard++; panic("handler") }))
+		var heard atomic.Int64
+		q := newQueue(t, lineOf(t, time.Second), queue.WithErrorHandler(func(error) { heard.Add(1); panic("handler") }))
 		fails := func(context.Context) error { return boom }
 		for range 3 {
 			require.NoError(t, q.TrySubmit(fails))
@@ -192,7 +193,7 @@ func TestErrorHandlerMayPanic(t *testing.T) {
 		require.NoError(t, q.Close())
 		_, err := q.Shutdown(t.Context())
 		assert.ErrorIs(t, err, queue.ErrClosed)
-		assert.Equal(t, 4, heard)
+		assert.EqualValues(t, 4, heard.Load())
 		assert.Equal(t, queue.Stats{Submitted: 4, Failed: 2, Expired: 1, Returned: 1}, q.Stats())
 	})
 }
