@@ -52,7 +52,7 @@ func TestTokensAreSettled(t *testing.T) {
 		burst      = 400_000 // covers what is in flight: 10 calls a second, each for 5 s, of 4,000
 	)
 	span := 10 * time.Hour
-	if testing.Short() {
+	if testing.Short() || raced {
 		span = time.Hour
 	}
 	run := func(t *testing.T, how string) (p *tokenPartner) {

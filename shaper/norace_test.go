@@ -1,0 +1,5 @@
+//go:build !race
+
+package shaper_test
+
+const raced = false
